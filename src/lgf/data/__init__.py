@@ -1,0 +1,1 @@
+"""What was measured, what is known, and the smooth record made from it."""

@@ -1,0 +1,1 @@
+"""The search: constants, objective, candidates, proposers, selection."""

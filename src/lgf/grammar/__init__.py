@@ -1,0 +1,1 @@
+"""Context-free grammars of equations: rules, derivations, parsing."""

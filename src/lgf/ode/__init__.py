@@ -1,0 +1,1 @@
+"""Equations: expressions, skeletons, programs, solving, stability."""

@@ -1,0 +1,213 @@
+"""Immutable expression trees over time, states and constants.
+
+A tree has few kinds of node, as in SymPy: sums and products of any length, powers, functions of one argument, and
+three kinds of leaf. Subtraction is a product with -1, division a power of -1. The constructors `add`, `mul`, `power`
+and `function` flatten and fold numbers, so that a tree built by them (or read from text) is in a light normal form
+in which printing and reading are inverse to each other.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import total_ordering
+
+FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "abs", "tanh")
+
+
+@total_ordering
+class Expression:
+    """One node: `head` says which kind it is, `args` holds its children (or, for a leaf, its data).
+
+    head        args
+    "number"    (value,)                  a fixed number
+    "constant"  (index,)                  an open constant C, numbered from 0 within its expression
+    "symbol"    (name, derivative)        t, F (the given forcing), u, x0, x1, ...; ("u", 2) is u''
+    "+" "*"     two or more expressions   in a product the number, if any, comes first; in a sum it comes last
+    "^"         (base, exponent)
+    "sin" ...   (argument,)               one of FUNCTIONS
+    """
+
+    __slots__ = ("_hash", "_key", "args", "head")
+    head: str
+    args: tuple
+
+    def __init__(self, head: str, args: tuple):
+        object.__setattr__(self, "head", head)
+        object.__setattr__(self, "args", args)
+        object.__setattr__(self, "_hash", hash((head, args)))
+        object.__setattr__(self, "_key", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("an Expression is immutable")
+
+    def __reduce__(self):
+        return Expression, (self.head, self.args)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Expression):
+            return NotImplemented
+        return self._hash == other._hash and self.head == other.head and self.args == other.args
+
+    def __lt__(self, other: "Expression") -> bool:
+        return self.sort_key() < other.sort_key()
+
+    def sort_key(self) -> tuple:
+        """A key by which any two expressions can be ordered, the same in every process."""
+        if self._key is None:
+            if self.is_leaf:
+                key = (_LEAF_RANK[self.head], self.head, tuple(map(str, self.args)))
+            else:
+                key = (3, self.head, tuple(a.sort_key() for a in self.args))
+            object.__setattr__(self, "_key", key)
+        return self._key  # pyright: ignore[reportReturnType]
+
+    def __repr__(self) -> str:
+        return f"Expression({self.head!r}, {self.args!r})"
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the node has no expression below it."""
+        return self.head in _LEAF_RANK
+
+    @property
+    def children(self) -> tuple["Expression", ...]:
+        """The expressions directly below this one."""
+        return () if self.head in _LEAF_RANK else self.args
+
+    def nodes(self) -> Iterator["Expression"]:
+        """Every node, parents before children."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            if node.head not in _LEAF_RANK:
+                stack.extend(reversed(node.args))
+
+    def __add__(self, other: "Expression") -> "Expression":
+        return add(self, other)
+
+    def __sub__(self, other: "Expression") -> "Expression":
+        return add(self, mul(MINUS_ONE, other))
+
+    def __mul__(self, other: "Expression") -> "Expression":
+        return mul(self, other)
+
+    def __truediv__(self, other: "Expression") -> "Expression":
+        return mul(self, power(other, MINUS_ONE))
+
+    def __pow__(self, other: "Expression") -> "Expression":
+        return power(self, other)
+
+    def __neg__(self) -> "Expression":
+        return mul(MINUS_ONE, self)
+
+
+_LEAF_RANK = {"number": 0, "constant": 1, "symbol": 2}
+
+
+def number(value: float) -> Expression:
+    """A fixed number."""
+    return Expression("number", (float(value) + 0.0,))  # + 0.0 turns -0.0 into 0.0
+
+
+def constant(index: int) -> Expression:
+    """The open constant with this index."""
+    return Expression("constant", (index,))
+
+
+def symbol(name: str, derivative: int = 0) -> Expression:
+    """Time `t`, forcing `F`, or a state (`u`, `x0`, ...) or one of its derivatives."""
+    return Expression("symbol", (name, derivative))
+
+
+ZERO, ONE, MINUS_ONE = number(0), number(1), number(-1)
+T, F, U = symbol("t"), symbol("F"), symbol("u")
+
+
+def add(*terms: Expression) -> Expression:
+    """The sum: nested sums flattened, numbers folded into one at the end."""
+    flat: list[Expression] = []
+    total = 0.0
+    for term in terms:
+        for part in term.args if term.head == "+" else (term,):
+            if part.head == "number":
+                total += part.args[0]
+            else:
+                flat.append(part)
+    if total != 0.0 or not flat:
+        flat.append(number(total))
+    return flat[0] if len(flat) == 1 else Expression("+", tuple(flat))
+
+
+def mul(*factors: Expression) -> Expression:
+    """The product: nested products flattened, numbers folded into one in front."""
+    flat: list[Expression] = []
+    total = 1.0
+    for factor in factors:
+        for part in factor.args if factor.head == "*" else (factor,):
+            if part.head == "number":
+                total *= part.args[0]
+            else:
+                flat.append(part)
+    if total == 0.0:
+        return ZERO
+    if total != 1.0 or not flat:
+        flat.insert(0, number(total))
+    return flat[0] if len(flat) == 1 else Expression("*", tuple(flat))
+
+
+def power(base: Expression, exponent: Expression) -> Expression:
+    """base ^ exponent, with numbers folded and the exponents 0 and 1 resolved."""
+    if exponent.head == "number":
+        e = exponent.args[0]
+        if e == 1.0:
+            return base
+        if e == 0.0:
+            return ONE
+        if base.head == "number":
+            try:
+                value = base.args[0] ** e
+            except (ZeroDivisionError, OverflowError):
+                value = math.nan
+            if isinstance(value, float) and math.isfinite(value):
+                return number(value)
+        if base.head == "^" and base.args[1].head == "number" and e == int(e) and base.args[1].args[0] % 1 == 0:
+            return power(base.args[0], number(base.args[1].args[0] * e))
+    return Expression("^", (base, exponent))
+
+
+def function(name: str, argument: Expression) -> Expression:
+    """name(argument), one of FUNCTIONS."""
+    if name not in FUNCTIONS:
+        raise ValueError(f"unknown function {name!r}; known are {', '.join(FUNCTIONS)}")
+    return Expression(name, (argument,))
+
+
+def substitute(expression: Expression, replacements: dict[Expression, Expression]) -> Expression:
+    """The expression with every occurrence of a key replaced by its value, rebuilt by the constructors."""
+    found = replacements.get(expression)
+    if found is not None:
+        return found
+    if expression.is_leaf:
+        return expression
+    return rebuild(expression.head, tuple(substitute(a, replacements) for a in expression.args))
+
+
+def rebuild(head: str, args: tuple[Expression, ...]) -> Expression:
+    """A node of this kind over these children, in light normal form."""
+    if head == "+":
+        return add(*args)
+    if head == "*":
+        return mul(*args)
+    if head == "^":
+        return power(*args)
+    return function(head, args[0])
+
+
+def fill(expression: Expression, values: "tuple[float, ...] | list[float]") -> Expression:
+    """The expression with its open constants replaced by these values."""
+    return substitute(expression, {constant(i): number(v) for i, v in enumerate(values)})
