@@ -1,0 +1,168 @@
+"""What is known about a system before the search: every piece may be left open."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lgf.ode.expression import FUNCTIONS
+from lgf.ode.reading import read_expression
+from lgf.ode.trajectory import Forcing
+
+HIGHEST_ORDER = 4
+SIGNS = {"positive": (0.0, math.inf), "negative": (-math.inf, 0.0)}
+
+Bounds = tuple[float, float]
+
+
+class DataError(ValueError):
+    """Data or knowledge that cannot be used; the message is one sentence that says why and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is known about the system; None means unknown.
+
+    order        of the highest derivative
+    stable       the system returns to rest, or stays bounded
+    autonomous   time does not appear outside the forcing
+    forced       whether a given input drives the system; False says that none does
+    forcing      the input common to all experiments
+    functions    the only functions allowed, of sin cos exp log sqrt abs tanh
+    variables    the only variables allowed in a term, such as ("u", "u'", "t")
+    bounds       term -> (low, high) or a sign in words, for the coefficient of that term: {"u^3": "positive"}
+    constants    the same for every other constant
+    required     terms that must stand in the equation, such as ("u^3",)
+    """
+
+    order: int | None = None
+    stable: bool | None = None
+    autonomous: bool | None = None
+    forced: bool | None = None
+    forcing: Forcing | None = None
+    functions: tuple[str, ...] | None = None
+    variables: tuple[str, ...] | None = None
+    bounds: Mapping[str, Bounds] | None = None
+    constants: Bounds | None = None
+    required: tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        set_ = object.__setattr__
+        if self.order is not None:
+            set_(self, "order", _order(self.order))
+        for name in ("stable", "autonomous", "forced"):
+            if getattr(self, name) not in (None, True, False):
+                raise DataError(f"{name} is {getattr(self, name)!r}; say True, False, or None for unknown.")
+        if self.forcing is not None:
+            if not isinstance(self.forcing, Forcing):
+                raise DataError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
+            if self.forced is False:
+                raise DataError("a forcing is given but the system is said to be unforced; drop one of the two.")
+            set_(self, "forced", True)
+        if self.functions is not None:
+            set_(self, "functions", _functions(self.functions))
+        if self.variables is not None:
+            set_(self, "variables", _variables(self.variables))
+        if self.constants is not None:
+            set_(self, "constants", _bounds("every constant", self.constants))
+        if self.bounds is not None:
+            if not isinstance(self.bounds, Mapping):
+                raise DataError('bounds map a term to (low, high) or to a sign: {"u^3": "positive"}.')
+            set_(self, "bounds", {_term(k): _bounds(k, v) for k, v in self.bounds.items()})
+        if self.required is not None:
+            set_(self, "required", tuple(_term(term) for term in _texts(self.required, "required terms")))
+
+    def describe(self) -> tuple[str, ...]:
+        """One plain sentence for each piece of knowledge; empty when nothing is known."""
+        said: list[str] = []
+        if self.order is not None:
+            said.append(f"The equation is of order {self.order}.")
+        if self.stable is not None:
+            said.append("The system is stable." if self.stable else "The system is not stable.")
+        if self.autonomous is not None:
+            said.append(
+                "Time does not appear by itself." if self.autonomous else "Time appears by itself in the equation."
+            )
+        if self.forcing is not None:
+            said.append(f"The system is driven by F = {self.forcing.describe()}.")
+        elif self.forced is not None:
+            said.append("A given input drives the system." if self.forced else "No input drives the system.")
+        if self.functions is not None:
+            said.append(f"Functions allowed: {', '.join(self.functions) or 'none'}.")
+        if self.variables is not None:
+            said.append(f"Variables allowed: {', '.join(self.variables)}.")
+        for term, (low, high) in (self.bounds or {}).items():
+            said.append(f"The coefficient of {term} {_in_words(low, high)}.")
+        if self.constants is not None:
+            said.append(f"Every other constant {_in_words(*self.constants)}.")
+        if self.required:
+            said.append(f"Terms that must be there: {', '.join(self.required)}.")
+        return tuple(said)
+
+
+def _order(order: object) -> int:
+    if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 1 <= order <= HIGHEST_ORDER:  # type: ignore[operator]
+        raise DataError(f"order is {order!r}; give a whole number from 1 to {HIGHEST_ORDER}, or None for unknown.")
+    return int(order)  # type: ignore[arg-type]
+
+
+def _texts(texts: object, what: str) -> tuple[str, ...]:
+    if isinstance(texts, str):
+        texts = (texts,)
+    try:
+        found = tuple(texts)  # type: ignore[arg-type]
+    except TypeError:
+        found = (texts,)
+    if not all(isinstance(text, str) for text in found):
+        raise DataError(f"{what} are given as text, but got {texts!r}.")
+    return found
+
+
+def _functions(functions: object) -> tuple[str, ...]:
+    found = _texts(functions, "functions")
+    for name in found:
+        if name not in FUNCTIONS:
+            raise DataError(f"the function {name!r} is not known; choose from {', '.join(FUNCTIONS)}.")
+    return found
+
+
+def _variables(variables: object) -> tuple[str, ...]:
+    found = _texts(variables, "variables")
+    for name in found:
+        stem = name.rstrip("'")
+        if stem not in ("t", "u") or (stem == "t" and name != "t") or len(name) > 1 + HIGHEST_ORDER:
+            raise DataError(f"the variable {name!r} is not known; choose from t, u, u', u''.")
+    if not found:
+        raise DataError("no variable is allowed; name at least one of t, u, u', u''.")
+    return found
+
+
+def _term(term: object) -> str:
+    if not isinstance(term, str) or not term.strip():
+        raise DataError(f'a term is given as text such as "u^3", but got {term!r}.')
+    try:
+        read_expression(term)
+    except ValueError as error:
+        raise DataError(f"the term {term!r} cannot be read: {error}") from error
+    return term.strip()
+
+
+def _bounds(term: object, bounds: object) -> Bounds:
+    if isinstance(bounds, str):
+        if bounds not in SIGNS:
+            raise DataError(f"the bounds of {term} are {bounds!r}; say {', '.join(SIGNS)}, or give (low, high).")
+        return SIGNS[bounds]
+    try:
+        low, high = (float(x) for x in bounds)  # type: ignore[union-attr]
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the bounds of {term} are {bounds!r}; give (low, high) or a sign in words.") from error
+    if math.isnan(low) or math.isnan(high) or low > high:
+        raise DataError(f"the bounds of {term} are ({low:g}, {high:g}); the low one must not exceed the high one.")
+    return low, high
+
+
+def _in_words(low: float, high: float) -> str:
+    if (low, high) == SIGNS["positive"]:
+        return "is positive"
+    if (low, high) == SIGNS["negative"]:
+        return "is negative"
+    return f"lies between {low:g} and {high:g}"
