@@ -56,10 +56,10 @@ class Expression:
         return self.sort_key() < other.sort_key()
 
     def sort_key(self) -> tuple:
-        """A key by which any two expressions can be ordered, the same in every process."""
+        """A key by which expressions can be ordered, the same in every process; it does not see a constant's index."""
         if self._key is None:
-            if self.is_leaf:
-                key = (_LEAF_RANK[self.head], self.head, tuple(map(str, self.args)))
+            if self.head in _LEAF_RANK:
+                key = (_LEAF_RANK[self.head], self.head, () if self.head == "constant" else self.args)
             else:
                 key = (3, self.head, tuple(a.sort_key() for a in self.args))
             object.__setattr__(self, "_key", key)
@@ -175,8 +175,10 @@ def power(base: Expression, exponent: Expression) -> Expression:
                 value = math.nan
             if isinstance(value, float) and math.isfinite(value):
                 return number(value)
-        if base.head == "^" and base.args[1].head == "number" and e == int(e) and base.args[1].args[0] % 1 == 0:
-            return power(base.args[0], number(base.args[1].args[0] * e))
+        if base.head == "^" and base.args[1].head == "number" and e.is_integer():
+            inner = base.args[1].args[0]
+            if inner.is_integer():
+                return power(base.args[0], number(inner * e))
     return Expression("^", (base, exponent))
 
 
@@ -211,3 +213,38 @@ def rebuild(head: str, args: tuple[Expression, ...]) -> Expression:
 def fill(expression: Expression, values: "tuple[float, ...] | list[float]") -> Expression:
     """The expression with its open constants replaced by these values."""
     return substitute(expression, {constant(i): number(v) for i, v in enumerate(values)})
+
+
+def polynomial(expression: Expression, variable: Expression) -> tuple[Expression, ...] | None:
+    """Coefficients c0, c1, ... with expression = c0 + c1*variable + ..., or None if it is not a polynomial in it."""
+    head = expression.head
+    if expression == variable:
+        return ZERO, ONE
+    if variable not in expression.nodes():
+        return (expression,)
+    if head not in ("+", "*", "^"):
+        return None
+    if head == "^":
+        base, exponent = expression.args
+        if exponent.head != "number" or not exponent.args[0].is_integer() or not 0 < exponent.args[0] <= 16:
+            return None
+        parts = [polynomial(base, variable)] * int(exponent.args[0])
+    else:
+        parts = [polynomial(a, variable) for a in expression.args]
+    result: tuple[Expression, ...] = (ZERO,) if head == "+" else (ONE,)
+    for part in parts:
+        if part is None:
+            return None
+        if head == "+":
+            longest = max(len(result), len(part))
+            pairs = zip(result + (ZERO,) * (longest - len(result)), part + (ZERO,) * (longest - len(part)), strict=True)
+            result = tuple(add(a, b) for a, b in pairs)
+        else:
+            product = [ZERO] * (len(result) + len(part) - 1)
+            for i, a in enumerate(result):
+                for j, b in enumerate(part):
+                    product[i + j] = add(product[i + j], mul(a, b))
+            result = tuple(product)
+    while len(result) > 1 and result[-1] == ZERO:
+        result = result[:-1]
+    return result
