@@ -1,1 +1,41 @@
 """Context-free grammars of equations: rules, derivations, parsing."""
+
+from lgf.grammar.block_decoding import decode_blocks, possible_counts
+from lgf.grammar.blocks import Blocks, Extent, extent, join, split
+from lgf.grammar.derivation import Derivation, bits, decode, from_one_hot, one_hot, pad, sample, spell, unpad
+from lgf.grammar.enumeration import enumerate_derivations
+from lgf.grammar.parsing import ParseError, parse
+from lgf.grammar.reading import GrammarError, library, load_grammar, read_grammar
+from lgf.grammar.restriction import mentions, restrict
+from lgf.grammar.rules import TEMPLATES, Grammar, Rule
+
+__all__ = [
+    "TEMPLATES",
+    "Blocks",
+    "Derivation",
+    "Extent",
+    "Grammar",
+    "GrammarError",
+    "ParseError",
+    "Rule",
+    "bits",
+    "decode",
+    "decode_blocks",
+    "enumerate_derivations",
+    "extent",
+    "from_one_hot",
+    "join",
+    "library",
+    "load_grammar",
+    "mentions",
+    "one_hot",
+    "pad",
+    "parse",
+    "possible_counts",
+    "read_grammar",
+    "restrict",
+    "sample",
+    "spell",
+    "split",
+    "unpad",
+]

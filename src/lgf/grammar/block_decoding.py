@@ -1,0 +1,259 @@
+"""Logits of a header and of summand slots -> complete derivations.
+
+First the slots: which are present, then the rules of each. Then the header, walked with the number of summands fixed:
+a header logit is read wherever that number leaves the whole grammar a choice, as `blocks.split` does, so that a model
+trained on the whole grammar keeps its positions when rules are forbidden.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from lgf.grammar.blocks import BLOCK, header_items
+from lgf.grammar.derivation import UNLIMITED
+from lgf.grammar.machine import derive
+from lgf.grammar.restriction import terminating
+from lgf.grammar.rules import Grammar
+from lgf.grammar.tables import NEVER, start_symbols, tables
+
+
+class Header(NamedTuple):
+    """What the header's walk needs: items of rule r are items[begin[r]:begin[r + 1]], a nonterminal or BLOCK each.
+
+    A cost is the least number of header rules with which exactly k summands are made (NEVER if they cannot be).
+    """
+
+    begin: NDArray[np.int32]
+    items: NDArray[np.int32]
+    cost: NDArray[np.int32]  # [nonterminal, k]
+    rule_cost: NDArray[np.int32]  # [rule, k], the rule itself counted
+
+
+def possible_counts(grammar: Grammar, allowed: ArrayLike | None = None) -> tuple[int, ...]:
+    """How many summands a sentence within `max_length` may have, by the allowed rules; ascending."""
+    header = _header(grammar, terminating(grammar, allowed).tobytes(), grammar.max_length)
+    lengths = header.cost[0] + np.arange(grammar.max_length + 1) * _shortest_summand(grammar, allowed)
+    return tuple(np.flatnonzero(lengths <= grammar.max_length).tolist())
+
+
+def decode_blocks(
+    grammar: Grammar,
+    header_logits: ArrayLike,
+    summand_logits: ArrayLike,
+    allowed: ArrayLike | None = None,
+    max_order: int | None = None,
+) -> NDArray[np.int32]:
+    """The derivations [n, max_length] that follow header logits [n, H, R] and summand logits [n, K, L, R], padded.
+
+    R = n_rules + 1. A slot whose likeliest first rule is the padding rule is absent; where the grammar cannot have
+    that many summands, the nearest possible number of likeliest slots is present. A choice beyond H goes to the
+    shortest way out. Every row is a complete derivation.
+    """
+    head = np.ascontiguousarray(header_logits, dtype=np.float32)
+    slots = np.ascontiguousarray(summand_logits, dtype=np.float32)
+    width = grammar.n_rules + 1
+    if head.ndim != 3 or slots.ndim != 4 or len(head) != len(slots) or {head.shape[2], slots.shape[3]} != {width}:
+        raise ValueError(
+            f"header logits have shape {head.shape} and summand logits {slots.shape}; grammar {grammar.name!r} "
+            f"needs [n, H, {width}] and [n, K, L, {width}] with the same n."
+        )
+    if not grammar.summand:
+        raise ValueError(f"grammar {grammar.name!r} has no summand; write a line 'summand: ...' into its file.")
+    most, longest = slots.shape[1:3]
+    fits = _shortest_summand(grammar, allowed) <= longest
+    counts = [k for k in possible_counts(grammar, allowed) if k == 0 or (k <= most and fits)]
+    if not counts:
+        raise ValueError(
+            f"the allowed rules of grammar {grammar.name!r} make no sentence of at most {most} summands of at most "
+            f"{longest} rules; give more or longer slots, or allow more rules."
+        )
+    out = np.full((len(head), grammar.max_length), grammar.n_rules, dtype=np.int32)
+    _derive_all(
+        tables(grammar),
+        tables(grammar, allowed),
+        _header(grammar, terminating(grammar).tobytes(), most),
+        _header(grammar, terminating(grammar, allowed).tobytes(), most),
+        start_symbols(grammar, grammar.summand),
+        np.array(counts, dtype=np.int32),
+        head,
+        slots,
+        UNLIMITED if max_order is None else max_order,
+        out,
+    )
+    return out
+
+
+def _shortest_summand(grammar: Grammar, allowed: ArrayLike | None) -> int:
+    if not grammar.summand:
+        return int(NEVER)
+    return int(tables(grammar, allowed).shortest[start_symbols(grammar, grammar.summand)].sum())
+
+
+@lru_cache(maxsize=256)
+def _header(grammar: Grammar, allowed: bytes, most: int) -> Header:
+    mask = np.frombuffer(allowed, dtype=bool)
+    number = {name: i for i, name in enumerate(grammar.nonterminals)}
+    items = [[item if isinstance(item, int) else number[item] for item in row] for row in header_items(grammar)]
+    block = np.full(most + 1, NEVER, dtype=np.int32)
+    block[1:2] = 0
+    cost = np.full((len(number), most + 1), NEVER, dtype=np.int32)
+    while True:
+        rule_cost = np.full((grammar.n_rules, most + 1), NEVER, dtype=np.int32)
+        found = np.full_like(cost, NEVER)
+        for r, rule in enumerate(grammar.rules):
+            if not mask[r]:
+                continue
+            rule_cost[r, 0] = 1
+            for item in items[r]:
+                rule_cost[r] = _least(rule_cost[r], block if item == BLOCK else cost[item])
+            found[number[rule.lhs]] = np.minimum(found[number[rule.lhs]], rule_cost[r])
+        if (found == cost).all():
+            break
+        cost = found
+    header = Header(
+        np.cumsum([0, *map(len, items)], dtype=np.int32),
+        np.array([item for row in items for item in row], dtype=np.int32),
+        cost,
+        rule_cost,
+    )
+    for array in header:
+        array.flags.writeable = False
+    return header
+
+
+def _least(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The least costs of both together, for each total number of summands."""
+    total = np.full_like(a, NEVER)
+    for k in range(len(a)):
+        total[k:] = np.minimum(total[k:], a[k] + b[: len(b) - k])
+    return np.minimum(total, NEVER)
+
+
+@njit(cache=True, nogil=True)
+def _derive_all(whole, rules, whole_header, header, summand, counts, head, slots, max_order, out):
+    n_slots, longest = slots.shape[1], slots.shape[2]
+    max_length = out.shape[1]
+    shortest = rules.shortest[summand].sum()
+    blocks = np.empty((n_slots, longest), dtype=np.int32)
+    lengths = np.empty(n_slots, dtype=np.int32)
+    for n in range(out.shape[0]):
+        present = _present(rules, slots[n], summand[0], counts)
+        room = max_length - header.cost[0, present.size] - present.size * shortest
+        used = 0
+        for i in range(present.size):
+            most = min(longest, room + shortest)
+            lengths[i] = derive(rules, slots[n, present[i]], summand, most, max_order, blocks[i])
+            room -= lengths[i] - shortest
+            used += lengths[i]
+        _derive_header(
+            whole,
+            rules,
+            whole_header,
+            header,
+            present.size,
+            head[n],
+            max_length - used,
+            max_order,
+            blocks,
+            lengths,
+            out[n],
+        )
+
+
+@njit(cache=True, nogil=True)
+def _present(rules, slots, symbol, counts):
+    """The slots that hold a summand, in order."""
+    n_slots = slots.shape[0]
+    padding = slots.shape[2] - 1
+    score = np.empty(n_slots, dtype=np.float64)
+    wanted = 0
+    for k in range(n_slots):
+        best = -np.inf
+        for i in range(rules.first[symbol], rules.first[symbol + 1]):
+            best = max(best, slots[k, 0, rules.rules[i]])
+        score[k] = best - slots[k, 0, padding]
+        if not np.isfinite(score[k]):
+            score[k] = np.inf if score[k] == np.inf else -np.inf
+        wanted += score[k] > 0
+    count = counts[0]
+    for possible in counts:
+        if abs(possible - wanted) < abs(count - wanted):
+            count = possible
+    return np.sort(np.argsort(-score, kind="mergesort")[:count])
+
+
+@njit(cache=True, nogil=True)
+def _derive_header(whole, rules, whole_header, header, count, logits, room, max_order, blocks, lengths, out):
+    """Writes the header with its summands into `out`; `room` is the number of rules the header may have."""
+    n_counts = header.cost.shape[1]
+    size = room + count + 1
+    stack = np.empty(size, dtype=np.int32)
+    depths = np.empty(size, dtype=np.int32)
+    # below[i]: least rules for k summands by what lies under stack place i; open_below likewise in the whole grammar
+    below = np.full((size + 1, n_counts), NEVER, dtype=np.int32)
+    open_below = np.full((size + 1, n_counts), NEVER, dtype=np.int32)
+    below[0, 0] = 0
+    open_below[0, 0] = 0
+    stack[0] = 0
+    depths[0] = 0
+    top = 1
+    missing = count
+    written = 0
+    place = 0
+    block = 0
+    while top > 0:
+        top -= 1
+        symbol, depth = stack[top], depths[top]
+        if symbol == BLOCK:
+            for i in range(lengths[block]):
+                out[written] = blocks[block, i]
+                written += 1
+            block += 1
+            missing -= 1
+            continue
+        n_open = 0
+        for i in range(whole.first[symbol], whole.first[symbol + 1]):
+            if _cost(whole_header.rule_cost[whole.rules[i]], open_below[top], missing) < NEVER:
+                n_open += 1
+        best = -1
+        least = NEVER
+        for i in range(rules.first[symbol], rules.first[symbol + 1]):
+            rule = rules.rules[i]
+            cost = _cost(header.rule_cost[rule], below[top], missing)
+            if cost > room or (rules.differentiates[rule] and depth >= max_order):
+                continue
+            told = place < logits.shape[0]
+            if best < 0 or (logits[place, rule] > logits[place, best] if told else cost < least):
+                best = rule
+                least = cost
+        if n_open > 1:
+            place += 1
+        if rules.differentiates[best]:
+            depth += 1
+        room -= 1
+        out[written] = best
+        written += 1
+        for i in range(header.begin[best + 1] - 1, header.begin[best] - 1, -1):
+            item = header.items[i]
+            stack[top] = item
+            depths[top] = depth
+            for k in range(missing + 1):
+                if item == BLOCK:
+                    below[top + 1, k] = below[top, k - 1] if k > 0 else NEVER
+                    open_below[top + 1, k] = open_below[top, k - 1] if k > 0 else NEVER
+                else:
+                    below[top + 1, k] = _cost(header.cost[item], below[top], k)
+                    open_below[top + 1, k] = _cost(whole_header.cost[item], open_below[top], k)
+            top += 1
+
+
+@njit(cache=True, nogil=True)
+def _cost(first, second, count):
+    """The least cost of `count` summands shared by both."""
+    least = NEVER
+    for k in range(count + 1):
+        least = min(least, first[k] + second[count - k])
+    return min(least, NEVER)

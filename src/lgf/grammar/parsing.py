@@ -1,0 +1,81 @@
+"""Sentence -> derivation, by lark's Earley parser.
+
+Earley, because these grammars are left recursive or ambiguous and LALR rejects valid sentences. Where a sentence has
+several derivations the same one is found in every process: lark's sets are ordered, and the earlier rule goes first.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedEOF, UnexpectedToken
+from lark.lexer import Lexer
+
+from lgf.grammar.derivation import Derivation
+from lgf.grammar.rules import Grammar
+from lgf.grammar.vocabulary import UnknownCharacter, words
+
+
+class ParseError(ValueError):
+    """Why a text is not a sentence of a grammar."""
+
+
+def parse(grammar: Grammar, sentence: str) -> Derivation:
+    """The derivation that spells the sentence (blanks do not matter); it may be longer than `max_length`."""
+    parser, terminals = _parser(grammar)
+    tokens: list[Token] = []
+    try:
+        for word, column in words(sentence):
+            if word not in terminals:
+                raise _complaint(grammar, sentence, f"{word!r} at column {column + 1} is not a word of the grammar")
+            tokens.append(Token(terminals[word], word, column=column + 1))
+        tree: Any = parser.parse(tokens)  # pyright: ignore[reportArgumentType]
+    except UnknownCharacter as unknown:
+        raise _complaint(grammar, sentence, f"{unknown} (column {unknown.column + 1})") from None
+    except UnexpectedToken as unexpected:
+        where = f"{str(unexpected.token)!r} at column {unexpected.token.column}"
+        raise _complaint(grammar, sentence, f"{where} cannot stand there") from None
+    except UnexpectedEOF:
+        raise _complaint(grammar, sentence, "it ends too early") from None
+    return tuple(_rules(tree))
+
+
+class _Tokens(Lexer):
+    """Hands lark the tokens that were made beforehand."""
+
+    def __init__(self, lexer_conf: object):
+        pass
+
+    def lex(self, data: list[Token]) -> Iterator[Token]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The tokens themselves."""
+        return iter(data)
+
+
+@lru_cache(maxsize=64)
+def _parser(grammar: Grammar) -> tuple[Lark, dict[str, str]]:
+    # A leading underscore makes lark leave the token out of the tree: only the rules are wanted.
+    terminals = {word: f"_T{i}" for i, word in enumerate(grammar.terminals)}
+    names = terminals | {name: f"n{i}" for i, name in enumerate(grammar.nonterminals)}
+    alternatives: dict[str, list[str]] = {name: [] for name in grammar.nonterminals}
+    for number, rule in enumerate(grammar.rules):
+        alternatives[rule.lhs].append(f"{' '.join(names[symbol] for symbol in rule.body)} -> r{number}")
+    lines = [f"{names[lhs]}: {' | '.join(rules)}" for lhs, rules in alternatives.items()]
+    lines.append(f"%declare {' '.join(terminals.values())}")
+    parser = Lark("\n".join(lines), start=names[grammar.start], parser="earley", lexer=_Tokens, ordered_sets=True)
+    return parser, terminals
+
+
+def _rules(tree: Tree[Token]) -> Iterator[int]:
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield int(node.data[1:])
+        stack.extend(child for child in reversed(node.children) if isinstance(child, Tree))
+
+
+def _complaint(grammar: Grammar, sentence: str, reason: str) -> ParseError:
+    shown = sentence if len(sentence) <= 80 else sentence[:77] + "..."
+    return ParseError(
+        f"{shown!r} is not a sentence of grammar {grammar.name!r}: {reason}; spell it as the grammar does."
+    )

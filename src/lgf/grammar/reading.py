@@ -1,0 +1,334 @@
+"""Text -> Grammar, with a complaint that shows the line and the column.
+
+    # what the grammar is for
+    template: explicit            # or: own forcing, given forcing
+    max_length: 40                # longest derivation
+    summand: T                    # what makes one exchangeable summand
+    S -> T [0.7] | T + S [0.3]
+    T -> C*u | C*u' {order 2} | C*sin(C*t)
+
+A name on a left-hand side is a nonterminal, every other word belongs to the vocabulary. A weight stands in brackets
+(1 if missing), conditions in braces: `order 2` (order 2 or more), `order 1` (first order only), `forced`, `free`.
+A line that begins with `|` continues the one before.
+"""
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from lgf.grammar.restriction import reachable, terminating
+from lgf.grammar.rules import TEMPLATES, Grammar, Rule
+from lgf.grammar.tables import shortest
+from lgf.grammar.vocabulary import FUNCTIONS, SIGNS, UnknownCharacter, is_terminal, words
+
+DEFAULT_MAX_LENGTH = 40
+LONGEST_MAX_LENGTH = 1000
+
+_SETTING = re.compile(r"\s*([A-Za-z_]+)\s*:\s*(.*?)\s*$")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_WEIGHT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_ANNOTATION = re.compile(r"\[(?P<weight>[^\]]*)\]|\{(?P<conditions>[^}]*)\}|[\[{]")
+
+
+class GrammarError(ValueError):
+    """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
+
+    def __init__(self, complaint: str, where: str, number: int, line: str, column: int):
+        shown = line.replace("\t", " ").rstrip()
+        super().__init__(f"{where}, line {number}, column {column + 1}: {complaint}\n    {shown}\n    {' ' * column}^")
+        self.complaint = complaint
+        self.line = number
+        self.column = column + 1
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A spot in the text, to complain about."""
+
+    where: str
+    number: int
+    line: str
+    column: int
+
+    def at(self, column: int) -> "_Place":
+        return _Place(self.where, self.number, self.line, column)
+
+    def error(self, complaint: str) -> GrammarError:
+        return GrammarError(complaint, self.where, self.number, self.line, self.column)
+
+
+def library() -> tuple[str, ...]:
+    """The names of the grammars that come with the package."""
+    entries = files("lgf.grammar").joinpath("library").iterdir()
+    return tuple(sorted(e.name.removesuffix(".grammar") for e in entries if e.name.endswith(".grammar")))
+
+
+def load_grammar(name_or_path: str | Path) -> Grammar:
+    """The grammar of that name in the package, or in the file of that path."""
+    if isinstance(name_or_path, str) and name_or_path in library():
+        text = files("lgf.grammar").joinpath("library", f"{name_or_path}.grammar").read_text(encoding="utf-8")
+        return read_grammar(text, name=name_or_path)
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no grammar or file is called {str(name_or_path)!r}; give the path of a file or one of "
+            f"{', '.join(library())}."
+        )
+    return read_grammar(path.read_text(encoding="utf-8"), name=path.stem, where=path.name)
+
+
+def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> Grammar:
+    """The grammar that the text describes; `name` is used unless the text has one, `where` in complaints."""
+    where = where or f"grammar {name!r}"
+    lines = text.splitlines() or [""]
+    settings: dict[str, tuple[str, _Place]] = {}
+    rules: list[tuple[Rule, _Place]] = []
+    places: dict[str, _Place] = {}
+    open_line = False
+    lhs = ""
+    for number, line in enumerate(lines, 1):
+        content = line.partition("#")[0].rstrip()
+        if not content.strip():
+            continue
+        place = _Place(where, number, line, len(content) - len(content.lstrip()))
+        setting = _SETTING.match(content)
+        if setting and "->" not in content:
+            _check_setting(setting.group(1), settings, place)
+            settings[setting.group(1)] = (setting.group(2), place.at(setting.start(2)))
+            continue
+        continues = open_line or content.lstrip().startswith("|")
+        if continues and not lhs:
+            raise place.error("this continues a rule, but no rule stands before it: begin with 'name -> ...'")
+        begin = place.column
+        if not continues:
+            lhs, begin = _left_hand_side(content, place)
+            places.setdefault(lhs, place)
+        elif not open_line:
+            begin += 1
+        open_line = content.endswith(("|", "->"))
+        rules.extend(_alternatives(lhs, content, begin, place, open_line))
+    last = _Place(where, len(lines), lines[-1], 0)
+    if open_line:
+        raise last.error("the text ends in the middle of a rule: write the missing alternative")
+    if not rules:
+        raise last.error("there is no rule: write at least one line 'name -> ...'")
+    return _assemble(_documentation(lines), name, settings, rules, places)
+
+
+def _check_setting(key: str, settings: dict[str, tuple[str, _Place]], place: _Place) -> None:
+    known = ("name", "template", "max_length", "summand")
+    if key not in known:
+        raise place.error(f"unknown setting {key!r}: the settings are {', '.join(known)}{_like(key, known)}")
+    if key in settings:
+        raise place.error(f"{key!r} is set a second time: keep one of the two lines")
+
+
+def _left_hand_side(content: str, place: _Place) -> tuple[str, int]:
+    arrow = content.find("->")
+    if arrow < 0:
+        raise place.error("missing arrow: a rule reads 'name -> alternative | alternative', a setting 'key: value'")
+    lhs = content[:arrow].strip()
+    if not _NAME.fullmatch(lhs):
+        raise place.error(f"{lhs!r} cannot be a nonterminal: a name of letters, digits and _ stands before '->'")
+    if is_terminal(lhs):
+        raise place.error(f"{lhs!r} is a word of the vocabulary and cannot be a nonterminal: choose another name")
+    return lhs, arrow + 2
+
+
+def _alternatives(lhs: str, content: str, begin: int, place: _Place, open_end: bool) -> list[tuple[Rule, _Place]]:
+    if "->" in content[begin:]:
+        raise place.at(content.index("->", begin)).error("a second arrow: begin a new line for each left-hand side")
+    rules = []
+    pieces = content[begin:].split("|")
+    for i, piece in enumerate(pieces):
+        if piece.strip():
+            spot = place.at(begin + len(piece) - len(piece.lstrip()))
+            rules.append((_alternative(lhs, piece, begin, place), spot))
+        elif not (open_end and i == len(pieces) - 1):
+            column = min(begin, len(content) - 1)
+            raise place.at(column).error("empty alternative: write what stands here, or take the '|' away")
+        begin += len(piece) + 1
+    return rules
+
+
+def _alternative(lhs: str, piece: str, begin: int, place: _Place) -> Rule:
+    weight, conditions = 1.0, ""
+    condition_place = place
+    seen: set[str] = set()
+    body_text = piece
+    for found in _ANNOTATION.finditer(piece):
+        spot = place.at(begin + found.start())
+        kind = found.lastgroup
+        if kind is None:
+            closing = "]" if found.group() == "[" else "}"
+            raise spot.error(f"this {found.group()!r} is never closed: write {closing!r} behind it")
+        if kind in seen:
+            raise spot.error(f"a second {kind} for one alternative: keep one")
+        seen.add(kind)
+        if kind == "weight":
+            weight = _weight(found.group(kind), spot)
+        else:
+            conditions, condition_place = found.group(kind), spot
+        if body_text is piece:
+            body_text = piece[: found.start()]
+    trailing = _ANNOTATION.sub(lambda found: " " * len(found.group()), piece)[len(body_text) :]
+    if trailing.strip():
+        column = begin + len(body_text) + len(trailing) - len(trailing.lstrip())
+        raise place.at(column).error(
+            "weights and conditions stand behind the body: move this before them, or write '|'"
+        )
+    order, forced = _conditions(conditions, condition_place)
+    body = _body(body_text, begin, place)
+    if forced is False and "F" in body:
+        raise condition_place.error("the body uses the forcing F but the condition says 'free': write 'forced'")
+    return Rule(lhs, body, weight, order, forced)
+
+
+def _weight(text: str, place: _Place) -> float:
+    weight = float(text) if _WEIGHT.fullmatch(text.strip()) else math.nan
+    if not (math.isfinite(weight) and weight >= 0):
+        raise place.error(f"bad weight {text.strip()!r}: give a finite number that is not negative")
+    return weight
+
+
+def _conditions(text: str, place: _Place) -> tuple[int | None, bool | None]:
+    order: int | None = None
+    forced: bool | None = None
+    for condition in filter(None, (part.strip() for part in text.split(","))):
+        asked_order = re.fullmatch(r"order\s+([1-9])", condition)
+        if asked_order and order is None:
+            order = int(asked_order.group(1))
+        elif condition in ("forced", "free") and forced is None:
+            forced = condition == "forced"
+        else:
+            raise place.error(
+                f"bad condition {condition!r}: the conditions are 'order 1', 'order 2', ..., 'forced' and 'free', "
+                "at most one of each kind"
+            )
+    return order, forced
+
+
+def _body(text: str, begin: int, place: _Place) -> tuple[str, ...]:
+    body: list[str] = []
+    try:
+        for word, column in words(text):
+            if body and body[-1] not in SIGNS and word not in SIGNS and is_terminal(body[-1]) and is_terminal(word):
+                raise place.at(begin + column).error(f"no sign stands between {body[-1]!r} and {word!r}: write '*'")
+            body.append(word)
+    except UnknownCharacter as unknown:
+        raise place.at(begin + unknown.column).error(
+            f"{unknown}: write words of the vocabulary, nonterminals and the signs {' '.join('+-*/^(),')}"
+        ) from None
+    if not body:
+        raise place.at(begin).error("empty alternative: a weight or condition needs a body before it")
+    return tuple(body)
+
+
+def _assemble(
+    documentation: str,
+    name: str,
+    settings: dict[str, tuple[str, _Place]],
+    placed: list[tuple[Rule, _Place]],
+    places: dict[str, _Place],
+) -> Grammar:
+    first = placed[0][1].at(0)
+    if "template" not in settings:
+        raise first.error(f"missing template: write a line 'template: ' with one of {', '.join(TEMPLATES)}")
+    template, place = settings["template"]
+    if template not in TEMPLATES:
+        raise place.error(
+            f"unknown template {template!r}: it is one of {', '.join(TEMPLATES)}{_like(template, TEMPLATES)}"
+        )
+    length, place = settings.get("max_length", (str(DEFAULT_MAX_LENGTH), first))
+    if not (re.fullmatch(r"[0-9]{1,6}", length) and 0 < int(length) <= LONGEST_MAX_LENGTH):
+        raise place.error(f"bad max_length {length!r}: give a whole number from 1 to {LONGEST_MAX_LENGTH}")
+    title, title_place = settings.get("name", (name, first))
+    if not title:
+        raise title_place.error("the name is empty: write one or take the line away")
+    _check_symbols(placed, places)
+    summand, summand_place = settings.get("summand", ("", first))
+    for symbol in summand.split():
+        if symbol not in places:
+            raise summand_place.error(f"undefined nonterminal {symbol!r} in summand{_like(symbol, tuple(places))}")
+    rules = tuple(rule for rule, _ in placed)
+    grammar = Grammar(title, template, rules, int(length), tuple(summand.split()), documentation)
+    _check_structure(grammar, placed, places, place)
+    return grammar
+
+
+def _check_symbols(placed: list[tuple[Rule, _Place]], places: dict[str, _Place]) -> None:
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    for rule, place in placed:
+        for i, symbol in enumerate(rule.body):
+            if symbol in places or is_terminal(symbol):
+                continue
+            spot = place.at(_column_of(place, i))
+            if rule.body[i + 1 : i + 2] == ("(",):
+                raise spot.error(f"unknown function {symbol!r}: the functions are {', '.join(FUNCTIONS)} and diff")
+            if symbol.endswith("'"):
+                raise spot.error(f"unknown variable {symbol!r}: the states are u, x0, x1, ... with primes, time is t")
+            hint = _like(symbol, (*places, *FUNCTIONS))
+            raise spot.error(
+                f"undefined nonterminal or unknown variable {symbol!r}: write a rule '{symbol} -> ...', or use "
+                f"a variable (t, u, u', x0, x1, ..., F) or the open constant C{hint}"
+            )
+        if (rule.lhs, rule.body) in seen:
+            raise place.error(
+                f"duplicate rule: {rule.lhs!r} has this alternative already; keep one and add the weights"
+            )
+        seen.add((rule.lhs, rule.body))
+
+
+def _column_of(place: _Place, index: int) -> int:
+    text = place.line[place.column :]
+    body = re.split(r"[|\[{#]", text, maxsplit=1)[0]
+    return place.column + [column for _, column in words(body)][index]
+
+
+def _check_structure(
+    grammar: Grammar, placed: list[tuple[Rule, _Place]], places: dict[str, _Place], length_place: _Place
+) -> None:
+    weights = dict.fromkeys(places, 0.0)
+    for rule, _ in placed:
+        weights[rule.lhs] += rule.weight
+    for lhs, weight in weights.items():
+        if not 0 < weight < math.inf:
+            raise places[lhs].error(
+                f"bad weights: those of {lhs!r} add up to {weight}; give one that is positive and finite"
+            )
+    for good, (rule, place) in zip(terminating(grammar), placed, strict=True):
+        if not good:
+            raise place.error(
+                f"this rule can never terminate: give {_endless(grammar, rule)!r} an alternative that ends"
+            )
+    for good, (rule, place) in zip(reachable(grammar), placed, strict=True):
+        if not good:
+            raise place.error(
+                f"unreachable rule: {grammar.start!r} never leads to {rule.lhs!r}; use it or take it away"
+            )
+    needed = int(shortest(grammar)[0])
+    if needed > grammar.max_length:
+        raise length_place.error(f"max_length is {grammar.max_length} but the shortest sentence takes {needed} rules")
+
+
+def _endless(grammar: Grammar, rule: Rule) -> str:
+    ending = {other.lhs for other, good in zip(grammar.rules, terminating(grammar), strict=True) if good}
+    return next(symbol for symbol in rule.body if symbol in grammar.nonterminals and symbol not in ending)
+
+
+def _documentation(lines: list[str]) -> str:
+    comment: list[str] = []
+    for line in lines:
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+        if line.strip():
+            comment.append(line.strip().removeprefix("#").removeprefix(" ").rstrip())
+    return "\n".join(comment).strip()
+
+
+def _like(word: str, known: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,102 @@
+"""What of a grammar remains usable when something is known of the equation.
+
+A restriction is a boolean array over the rules (the padding rule not included), so that a model trained on the whole
+grammar can be restricted at use.
+"""
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lgf.grammar.rules import Grammar, Rule
+from lgf.grammar.vocabulary import derivative
+
+Mask = NDArray[np.bool_]
+
+
+def restrict(
+    grammar: Grammar,
+    *,
+    order: int | None = None,
+    forced: bool | None = None,
+    forbid: Callable[[Rule], bool] | Collection[int] = (),
+) -> Mask:
+    """The rules that remain usable, True or False each, when order and forcing are as given (None: not known).
+
+    `forbid` is a question asked of each rule (see `mentions`) or a collection of rule numbers. Rules that can no
+    longer come to an end, or be reached, are not usable either.
+    """
+    allowed = np.array([_agrees(grammar, rule, order, forced) for rule in grammar.rules])
+    if callable(forbid):
+        allowed &= [not forbid(rule) for rule in grammar.rules]
+    else:
+        allowed[sorted(forbid)] = False
+    allowed = terminating(grammar, allowed)
+    if not allowed[[rule.lhs == grammar.start for rule in grammar.rules]].any():
+        raise ValueError(
+            f"nothing of grammar {grammar.name!r} remains: every sentence needs a rule that order {order}, "
+            f"forced {forced} or the forbidden rules take away; forbid less or take another grammar."
+        )
+    return allowed & reachable(grammar, allowed)
+
+
+def mentions(*words: str) -> Callable[[Rule], bool]:
+    """The question whether a rule's body holds one of the words (`sin`, `u'`, `/`, ...), for `restrict(forbid=...)`.
+
+    The t of `diff(..., t)` is not an explicit time and does not count.
+    """
+    wanted = frozenset(words)
+
+    def question(rule: Rule) -> bool:
+        return any(
+            symbol in wanted and not (symbol == "t" and i > 0 and rule.body[i - 1] == ",")
+            for i, symbol in enumerate(rule.body)
+        )
+
+    return question
+
+
+def terminating(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
+    """The allowed rules from which some sentence can be completed by allowed rules."""
+    mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
+    if mask.shape != (grammar.n_rules,):
+        raise ValueError(
+            f"allowed has shape {mask.shape} but grammar {grammar.name!r} has {grammar.n_rules} rules; "
+            "give one truth value per rule, as restrict does."
+        )
+    nonterminals = frozenset(grammar.nonterminals)
+    ending: set[str] = set()
+    usable = np.zeros_like(mask)
+    while True:
+        for i, rule in enumerate(grammar.rules):
+            usable[i] = mask[i] and all(s in ending for s in rule.body if s in nonterminals)
+        found = {rule.lhs for rule, ends in zip(grammar.rules, usable, strict=True) if ends}
+        if found == ending:
+            return usable
+        ending = found
+
+
+def reachable(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
+    """The rules, allowed or not, whose left-hand side the start can lead to by allowed rules."""
+    mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    seen = {grammar.start}
+    while True:
+        found = seen.union(
+            *(rule.body for rule, ok in zip(grammar.rules, mask, strict=True) if ok and rule.lhs in seen)
+        )
+        if found == seen:
+            return np.array([rule.lhs in seen for rule in grammar.rules])
+        seen = found
+
+
+def _agrees(grammar: Grammar, rule: Rule, order: int | None, forced: bool | None) -> bool:
+    if forced is not None and (rule.forced not in (None, forced) or ("F" in rule.body and not forced)):
+        return False
+    if order is None:
+        return True
+    if rule.order is not None and (order != 1 if rule.order == 1 else order < rule.order):
+        return False
+    # An explicit right-hand side must not hold the derivative it defines, an operator none above the wanted order.
+    highest = order - 1 if grammar.template == "explicit" else order
+    return all((derivative(symbol) or 0) <= highest for symbol in rule.body)

@@ -1,0 +1,115 @@
+"""Weighted context-free grammars of equations: Rule and Grammar.
+
+A sentence is a part of an equation, and the grammar's template says which part:
+
+    explicit        the right-hand side S of u^(n) = S
+    own forcing     the whole residual: S = 0, operator and forcing together
+    given forcing   the operator S of S = F, where the forcing F is given
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+TEMPLATES = ("explicit", "own forcing", "given forcing")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One alternative `lhs -> body [weight] {conditions}`.
+
+    A symbol of the body is a nonterminal if some rule has it as its left-hand side, else a terminal. Weights are kept
+    as written and compare with those of the other rules of the same left-hand side only.
+
+    order   None, or the wanted order the rule asks for: 1 means exactly first order, n >= 2 means order n or more
+    forced  None, or whether the rule asks for a forcing to be given (True) or to be absent (False)
+    """
+
+    lhs: str
+    body: tuple[str, ...]
+    weight: float = 1.0
+    order: int | None = None
+    forced: bool | None = None
+
+    @property
+    def differentiates(self) -> bool:
+        """Whether the rule is `X -> diff(X, t)`: each use of it raises the order of a derivative by one."""
+        return self.body == ("diff", "(", self.lhs, ",", "t", ")")
+
+    def __str__(self) -> str:
+        """The rule as it stands in a file, without its left-hand side."""
+        words = [" ".join(self.body)]
+        if self.weight != 1:
+            words.append(f"[{self.weight!r}]")
+        conditions = [] if self.order is None else [f"order {self.order}"]
+        if self.forced is not None:
+            conditions.append("forced" if self.forced else "free")
+        if conditions:
+            words.append(f"{{{', '.join(conditions)}}}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A grammar as read from a file; `lgf.grammar.reading` makes one and checks it.
+
+    Rules are numbered in file order, the first one's left-hand side is the start. The number after the last rule is
+    the padding rule, with which derivations are filled up to `max_length`.
+    """
+
+    name: str
+    template: str
+    rules: tuple[Rule, ...]
+    max_length: int
+    summand: tuple[str, ...] = ()
+    documentation: str = ""
+
+    def __hash__(self) -> int:
+        """The fingerprint's: hashing every rule anew would dominate the look-up of what is kept per grammar."""
+        return hash(self.fingerprint)
+
+    @property
+    def start(self) -> str:
+        """The nonterminal every derivation begins with."""
+        return self.rules[0].lhs
+
+    @property
+    def n_rules(self) -> int:
+        """The number of rules, which is also the number of the padding rule."""
+        return len(self.rules)
+
+    @cached_property
+    def nonterminals(self) -> tuple[str, ...]:
+        """The left-hand sides, in order of their first rule."""
+        return tuple(dict.fromkeys(rule.lhs for rule in self.rules))
+
+    @cached_property
+    def terminals(self) -> tuple[str, ...]:
+        """The words of the sentences, in order of first use."""
+        known = set(self.nonterminals)
+        return tuple(dict.fromkeys(s for rule in self.rules for s in rule.body if s not in known))
+
+    @cached_property
+    def text(self) -> str:
+        """The grammar in the file format; reading it gives an equal grammar."""
+        comment = [f"# {line}".rstrip() for line in self.documentation.splitlines()]
+        return "\n".join([*comment, f"name: {self.name}", *self._content, ""])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that name the grammar's content (not its name or documentation)."""
+        return hashlib.sha256("\n".join(self._content).encode()).hexdigest()[:16]
+
+    @property
+    def _content(self) -> list[str]:
+        lines = [f"template: {self.template}", f"max_length: {self.max_length}"]
+        if self.summand:
+            lines.append(f"summand: {' '.join(self.summand)}")
+        previous = None
+        for rule in self.rules:
+            if rule.lhs == previous:
+                lines[-1] += f" | {rule}"
+            else:
+                lines.append(f"{rule.lhs} -> {rule}")
+            previous = rule.lhs
+        return lines

@@ -1,0 +1,64 @@
+"""The words a sentence may use: numbers, variables, functions and signs."""
+
+import re
+from collections.abc import Iterator
+
+FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "abs", "tanh")
+SIGNS = frozenset("+-*/^(),")
+
+_WORD = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*'*)|(?P<sign>[-+*/^(),])")
+_BLANK = re.compile(r"[ \t]*")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+")
+_STATE = re.compile(r"(?:u|x[0-9]+)('*)")
+
+
+class UnknownCharacter(ValueError):
+    """A character that begins no word, with the column (from 0) where it stands."""
+
+    def __init__(self, character: str, column: int):
+        super().__init__(f"{character!r} is not a character of equations")
+        self.character = character
+        self.column = column
+
+
+def words(text: str) -> Iterator[tuple[str, int]]:
+    """The words of `text`, each with its column (from 0); a name need not be known."""
+    position = 0
+    while True:
+        blank = _BLANK.match(text, position)
+        position = blank.end() if blank else position
+        if position == len(text):
+            return
+        word = _WORD.match(text, position)
+        if word is None:
+            raise UnknownCharacter(text[position], position)
+        yield word.group(), position
+        position = word.end()
+
+
+def is_number(word: str) -> bool:
+    """Whether the word is a plain decimal number."""
+    return _NUMBER.fullmatch(word) is not None
+
+
+def derivative(word: str) -> int | None:
+    """How many primes a state (u, u', x0, x1'', ...) carries; None if the word is not a state."""
+    state = _STATE.fullmatch(word)
+    return None if state is None else len(state.group(1))
+
+
+def is_terminal(word: str) -> bool:
+    """Whether the word belongs to the vocabulary: C, t, F, a state, a function, `diff`, a number or a sign."""
+    if word in SIGNS or word in ("C", "t", "F", "diff") or word in FUNCTIONS:
+        return True
+    return is_number(word) or derivative(word) is not None
+
+
+def write(sentence: list[str]) -> str:
+    """The words as one text, a blank only where two words would otherwise run together."""
+    parts: list[str] = []
+    for word in sentence:
+        if parts and word not in SIGNS and parts[-1] not in SIGNS:
+            parts.append(" ")
+        parts.append(word)
+    return "".join(parts)
