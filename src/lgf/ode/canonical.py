@@ -1,0 +1,359 @@
+"""Canonical form: one way of writing for every family of expressions that open constants span.
+
+A sum is held as a dictionary monomial -> coefficient, a monomial as a sorted tuple of (base, exponent), a coefficient
+as (free, value). Free coefficients absorb numbers and other free ones: C*C*u + 2*u is C*u. What is absorbed is judged
+by counting degrees of freedom; signs and ranges are not looked at, so exp(C*t + C) is C*exp(C*t) although the first
+cannot be negative. Rules that take arguments apart (log(C*u) = C + log(u), sqrt(C*u) = C*sqrt(u), (C*u)^C = C*u^C)
+assume that the argument is positive; when values are given a negative constant leaves its sign inside instead.
+An open constant must occur once: a constant that occurs twice is treated as two.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product as cartesian
+
+from lgf.ode.expression import MINUS_ONE, ONE, ZERO, Expression, add, constant, function, number, power
+
+Coefficient = tuple[bool, float]
+Monomial = tuple[tuple[Expression, Expression], ...]
+Terms = dict[Monomial, Coefficient]
+
+UNIT: Coefficient = (False, 1.0)
+EULER = Expression("symbol", ("~e", 0))  # exp(x) is held as the power EULER^x, so that equal bases merge
+HALF = number(0.5)
+MAX_EXPANSION = 64  # monomials; a longer product of sums stays as it is
+
+
+def canonical(expression: Expression, values: Sequence[float] | None = None) -> tuple[Expression, tuple[float, ...]]:
+    """The canonical expression, constants numbered by position, and their values (NaN where none were given)."""
+    pool = [math.nan] * n_constants(expression) if values is None else list(values)
+    return renumber(to_expression(to_terms(expression, pool), pool), pool)
+
+
+def n_constants(*expressions: Expression) -> int:
+    """One more than the highest index of an open constant."""
+    return max((n.args[0] + 1 for e in expressions for n in e.nodes() if n.head == "constant"), default=0)
+
+
+def renumber(expression: Expression, pool: Sequence[float]) -> tuple[Expression, tuple[float, ...]]:
+    """The expression with its constants numbered by position, and their values."""
+    values: list[float] = []
+    return _renumber(expression, pool, values), tuple(values)
+
+
+def _renumber(e: Expression, pool: Sequence[float], values: list[float]) -> Expression:
+    if e.head == "constant":
+        values.append(pool[e.args[0]])
+        return constant(len(values) - 1)
+    if e.head == "symbol" or e.head == "number":
+        return e
+    args = tuple([_renumber(a, pool, values) for a in e.args])
+    return e if args == e.args else Expression(e.head, args)
+
+
+def to_terms(e: Expression, pool: list[float]) -> Terms:
+    """The expression as a sum of monomials; the pool holds the values of its constants by index."""
+    head = e.head
+    if head == "symbol":
+        return {((e, ONE),): UNIT}
+    if head == "number":
+        return {(): (False, e.args[0])} if e.args[0] != 0.0 else {}
+    if head == "constant":
+        return {(): (True, pool[e.args[0]])}
+    if head == "+":
+        result: Terms = {}
+        for a in e.args:
+            accumulate(result, to_terms(a, pool))
+        return result
+    if head == "*":
+        return multiply([to_terms(a, pool) for a in e.args], pool)
+    if head == "^":
+        if e.args[0].head == "symbol" and e.args[1].head == "number":
+            return {(e.args,): UNIT}
+        return _raise(to_terms(e.args[0], pool), to_terms(e.args[1], pool), pool)
+    return _apply(head, to_terms(e.args[0], pool), pool)
+
+
+def to_expression(terms: Terms, pool: list[float]) -> Expression:
+    """The sum as an expression, in canonical order; every free coefficient becomes a new constant of the pool."""
+    if not terms:
+        return ZERO
+    summands = []
+    for monomial in in_order(terms):
+        free, value = terms[monomial]
+        factors = [_factor(base, exponent) for base, exponent in monomial]
+        if free:
+            factors.insert(0, constant(len(pool)))
+            pool.append(value)
+        elif value != 1.0 or not factors:
+            factors.insert(0, number(value))
+        summands.append(Expression("*", tuple(factors)) if len(factors) > 1 else factors[0])
+    return add(*summands) if len(summands) > 1 else summands[0]
+
+
+def _factor(base: Expression, exponent: Expression) -> Expression:
+    if exponent == ONE:
+        return base
+    if base is EULER:
+        return function("exp", exponent)
+    if exponent.head == "number" and abs(exponent.args[0]) == 0.5:
+        root = function("sqrt", base)
+        return root if exponent.args[0] > 0 else power(root, MINUS_ONE)
+    return power(base, exponent)
+
+
+def in_order(terms: Terms) -> list[Monomial]:
+    """Monomials with the highest derivatives first, then those of time alone, then the constant."""
+    if len(terms) < 2:
+        return list(terms)
+    return sorted(terms, key=lambda m: _term_key(m, terms[m]))
+
+
+def _term_key(monomial: Monomial, coefficient: Coefficient) -> tuple:
+    order = -2
+    keys = []
+    for base, exponent in monomial:
+        order = max(order, _state_order(base), _state_order(exponent))
+        keys.append(_pair_key((base, exponent)))
+    return -order, len(monomial), keys, (True, 0.0) if coefficient[0] else coefficient
+
+
+def _state_order(e: Expression) -> int:
+    if e.head == "number":
+        return -2
+    if e.head == "symbol":
+        return e.args[1] if e.args[0][0] in "ux" else -1
+    return max((_state_order(a) for a in e.children), default=-2)
+
+
+def has_constants(monomial: Monomial) -> bool:
+    """Whether an open constant stands inside a base or an exponent."""
+    return any(
+        n.head == "constant" for pair in monomial for e in pair if e.head not in ("symbol", "number") for n in e.nodes()
+    )
+
+
+def accumulate(result: Terms, terms: Terms) -> None:
+    """Adds the terms to the result, in place."""
+    for monomial, (free, value) in terms.items():
+        if monomial in result:
+            free_before, value_before = result[monomial]
+            free, value = free or free_before, value + value_before
+            if value == 0.0 and not free:
+                del result[monomial]
+                continue
+        result[monomial] = (free, value)
+
+
+def multiply(parts: list[Terms], pool: list[float]) -> Terms:
+    """The product of sums: equal bases merged, scales pulled out of sums, expanded where that keeps the family."""
+    free, value = UNIT
+    factors: dict[Expression, Expression] = {}
+    for part in parts:
+        if not part:
+            return {}
+        if len(part) == 1:
+            ((monomial, (part_free, part_value)),) = part.items()
+            free, value = free or part_free, value * part_value
+            for base, exponent in monomial:
+                factors[base] = _sum_of_exponents(factors[base], exponent, pool) if base in factors else exponent
+    sums: list[Terms] = [part for part in parts if len(part) > 1]
+    if not sums and all(base.head not in ("+", "*") and base is not EULER for base in factors):
+        monomial = _sorted(factors)
+        return {monomial: (free, value)} if free or value != 0.0 else {}
+    return _multiply_sums(free, value, factors, sums, pool)
+
+
+def _sorted(factors: dict[Expression, Expression]) -> Monomial:
+    pairs = [pair for pair in factors.items() if pair[1] != ZERO]
+    if len(pairs) > 1:
+        pairs.sort(key=_pair_key)
+    return tuple(pairs)
+
+
+def _pair_key(pair: tuple[Expression, Expression]) -> tuple:
+    divides = pair[1].head == "number" and pair[1].args[0] < 0.0
+    return divides, pair[0].sort_key(), pair[1].sort_key()
+
+
+def _sum_of_exponents(a: Expression, b: Expression, pool: list[float]) -> Expression:
+    if a.head == b.head == "number":
+        return _exponent(a.args[0] + b.args[0])
+    terms = to_terms(a, pool)
+    accumulate(terms, to_terms(b, pool))
+    return to_expression(terms, pool)
+
+
+def _exponent(value: float) -> Expression:
+    return ONE if value == 1.0 else number(value)
+
+
+def _multiply_sums(
+    free: bool, value: float, factors: dict[Expression, Expression], sums: list[Terms], pool: list[float]
+) -> Terms:
+    if EULER in factors:
+        # exp(a + c) = exp(c)*exp(a) for a constant c
+        exponent = to_terms(factors.pop(EULER), pool)
+        offset_free, offset = exponent.pop((), (False, 0.0))
+        scale = _real(math.exp, offset)
+        if offset_free or (math.isfinite(scale) and scale != 0.0):
+            free, value = free or offset_free, value * scale
+        else:
+            exponent[()] = (False, offset)
+        if exponent:
+            factors[EULER] = to_expression(exponent, pool)
+    powers = [(terms, ONE) for terms in sums]
+    for base in [b for b in factors if b.head in ("+", "*")]:
+        powers.append((to_terms(base, pool), factors.pop(base)))
+    free = free or any(_scale_is_free(terms, exponent) for terms, exponent in powers)
+    for terms, exponent in powers:
+        scaled, scale = normalise_scale(terms, exponent, free, pool)
+        value *= scale
+        for base, e in _raise_whole(scaled, exponent, pool):
+            factors[base] = _sum_of_exponents(factors[base], e, pool) if base in factors else e
+    if not free and value == 0.0:
+        return {}
+    monomial = _sorted(factors)
+    return _expand(free, value, monomial, pool)
+
+
+def _expand(free: bool, value: float, monomial: Monomial, pool: list[float]) -> Terms:
+    """The monomial with its plain sums multiplied out if the result has no more coefficients than there were."""
+    whole = {monomial: (free, value)}
+    plain_sums = [base for base, exponent in monomial if base.head == "+" and exponent == ONE]
+    rest = tuple(pair for pair in monomial if pair[0].head != "+" or pair[1] != ONE)
+    if not plain_sums or has_constants(rest):
+        return whole
+    sums = [to_terms(base, pool) for base in plain_sums]
+    if math.prod(len(s) for s in sums) > MAX_EXPANSION:
+        return whole
+    if len(sums) > 1 and any(has_constants(m) for s in sums for m in s):
+        return whole
+    result: Terms = {}
+    for choice in cartesian(*(s.items() for s in sums)):
+        parts: list[Terms] = [{rest: (free, value)}]
+        parts.extend({m: c} for m, c in choice)
+        accumulate(result, multiply(parts, pool))
+    freedom = free + sum(c[0] for s in sums for c in s.values())
+    return result if sum(c[0] for c in result.values()) <= freedom else whole
+
+
+def _scale_is_free(terms: Terms, exponent: Expression) -> bool:
+    """Whether every coefficient of the sum is free, so that one of them can be pulled out."""
+    if exponent.head not in ("number", "constant") or not all(free for free, _ in terms.values()):
+        return False
+    value = terms[in_order(terms)[-1]][1]
+    return value != 0.0 and not math.isinf(value)
+
+
+def normalise_scale(terms: Terms, exponent: Expression, free: bool, pool: list[float]) -> tuple[Terms, float]:
+    """The sum divided by one of its coefficients, and what that gives in front: terms^e = scale * result^e.
+
+    `free` says whether there is a free coefficient in front, which can take a free scale.
+    """
+    if exponent.head not in ("number", "constant") or (exponent.head == "constant" and not free):
+        return terms, 1.0
+    order = in_order(terms)
+    fixed = [m for m in order if not terms[m][0]]
+    # two fixed coefficients are tied to each other: only a number may be divided out then
+    if not fixed and not free:
+        return terms, 1.0
+    pivot = order[-1] if free and len(fixed) <= 1 else fixed[-1]
+    pivot_free, value = terms[pivot]
+    e = exponent.args[0] if exponent.head == "number" else pool[exponent.args[0]]
+    divisor = value if exponent.head == "number" and e.is_integer() else abs(value)
+    scale = _real(pow, divisor, e)
+    unsound = divisor == 0.0 or math.isinf(divisor) or scale == 0.0 or math.isinf(scale)
+    if unsound or (not pivot_free and divisor == 1.0):
+        return terms, 1.0
+    scaled = {m: (pivot_free or c_free, v / divisor) for m, (c_free, v) in terms.items()}
+    scaled[pivot] = (False, -1.0 if value / divisor < 0.0 else 1.0)
+    return scaled, scale
+
+
+def _raise(base: Terms, exponent: Terms, pool: list[float]) -> Terms:
+    """base ^ exponent."""
+    if exponent == {(): UNIT}:
+        return base
+    e = to_expression(exponent, pool)
+    if e == ZERO:
+        return {(): UNIT}
+    if not base:
+        return {} if e.head == "number" and e.args[0] > 0.0 else {((ZERO, e),): UNIT}
+    if len(base) == 1 and e.head in ("number", "constant"):
+        ((monomial, (free, value)),) = base.items()
+        whole = e.head == "number" and e.args[0].is_integer()
+        magnitude = value if whole else abs(value)
+        scale = _real(pow, magnitude, e.args[0] if e.head == "number" else pool[e.args[0]])
+        # a number to an open power is tied to that power, unless it stands alone
+        foldable = free or (math.isfinite(scale) and scale != 0.0 and (e.head == "number" or magnitude == 1.0))
+        if monomial == () and (free or value > 0.0) and e.head == "constant":
+            return {(): (True, scale)}
+        if foldable and (monomial or whole or not value < 0.0):
+            inside = {monomial: UNIT if whole or not value < 0.0 else (False, -1.0)}
+            return multiply([{_raise_whole(inside, e, pool): (free, scale)}], pool)
+    return multiply([{((to_expression(base, pool), e),): UNIT}], pool)
+
+
+def _raise_whole(terms: Terms, exponent: Expression, pool: list[float]) -> Monomial:
+    """The sum to this power, as a monomial: one base, or several where the power can be drawn in."""
+    if len(terms) == 1:
+        ((monomial, coefficient),) = terms.items()
+        whole = exponent.head == "number" and exponent.args[0].is_integer()
+        if coefficient == UNIT and (whole or (len(monomial) == 1 and _draws_in(*monomial[0]))):
+            return tuple((base, _product_of_exponents(e, exponent, pool)) for base, e in monomial)
+    return ((to_expression(terms, pool), exponent),)
+
+
+def _draws_in(base: Expression, exponent: Expression) -> bool:
+    """Whether (base^exponent)^p is base^(exponent*p) for every p: not for even powers, whose base may be negative."""
+    return base is EULER or exponent.head == "constant" or (exponent.head == "number" and exponent.args[0] % 2 != 0)
+
+
+def _product_of_exponents(a: Expression, b: Expression, pool: list[float]) -> Expression:
+    if a.head == b.head == "number":
+        return _exponent(a.args[0] * b.args[0])
+    return to_expression(multiply([to_terms(a, pool), to_terms(b, pool)], pool), pool)
+
+
+def _apply(name: str, argument: Terms, pool: list[float]) -> Terms:
+    """The function of the argument."""
+    if name == "exp":
+        return multiply([{((EULER, to_expression(argument, pool)),): UNIT}], pool)
+    if name == "sqrt":
+        return _raise(argument, {(): (False, 0.5)}, pool)
+    if not argument or (len(argument) == 1 and () in argument):
+        free, value = argument.get((), (False, 0.0))
+        result = _real(_REAL_FUNCTIONS[name], value)
+        if free or math.isfinite(result):
+            return {(): (free, result)} if free or result != 0.0 else {}
+    result: Terms = {}
+    scale = 1.0
+    free = all(f for f, _ in argument.values()) and _scale_is_free(argument, ONE)
+    if name == "log" and free:
+        result[()] = (True, _real(math.log, abs(argument[in_order(argument)[-1]][1])))
+        argument, _ = normalise_scale(argument, HALF, True, pool)  # as for a root, the sign stays inside
+        free = False
+    elif name == "abs" and (free or len(argument) == 1):
+        argument, scale = normalise_scale(argument, ONE, free, pool)
+        scale = abs(scale)
+    else:
+        free = False
+        fixed = [m for m in in_order(argument) if not argument[m][0]]
+        if fixed and argument[fixed[-1]][1] < 0.0 and name != "log":
+            argument = {m: (f, -v) for m, (f, v) in argument.items()}
+            scale = 1.0 if name == "cos" or name == "abs" else -1.0
+    accumulate(result, {((function(name, to_expression(argument, pool)), ONE),): (free, scale)})
+    return result
+
+
+_REAL_FUNCTIONS = {"sin": math.sin, "cos": math.cos, "log": math.log, "abs": abs, "tanh": math.tanh}
+
+
+def _real(f: Callable[..., float], *args: float) -> float:
+    """f(*args), or NaN where that is not a finite real number."""
+    try:
+        result = f(*args)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        return math.nan
+    return math.nan if isinstance(result, complex) else result
