@@ -1,0 +1,305 @@
+"""Skeleton x Target -> ConstantFit: the inner optimisation.
+
+Residual stage (variable projection over the completed record), then the trajectory stage (Levenberg-Marquardt on the
+solved equation, with a growing window when only derivatives of u were measured), then a rescue from other starts if
+the result is poor. The paper's two-stage Nelder-Mead search is the other method.
+"""
+
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lgf.discovery.starting import starting_points
+from lgf.discovery.target import Target
+from lgf.ode.kernels.machine import LANES
+from lgf.ode.kernels.residual import fit_residual, residual_loss
+from lgf.ode.kernels.trajectory_fit import fit_trajectory, losses_of_lanes, make_work
+from lgf.ode.program import CompiledSkeleton, compile_skeleton
+from lgf.ode.skeleton import Equation, Skeleton
+from lgf.ode.solving import STATUSES
+from lgf.ode.trajectory import SolveStatus
+
+
+class FitMethod(StrEnum):
+    """How the constants are found."""
+
+    LEAST_SQUARES = "least_squares"
+    NELDER_MEAD = "nelder_mead"
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Settings of the inner optimisation; steps are those of the integrator, so budgets do not depend on a clock."""
+
+    method: FitMethod = FitMethod.LEAST_SQUARES
+    gate: float | None = None  # theta_DE: above this residual the trajectory is not solved; None = no gate
+    n_starts: int = 96
+    n_refined: int = 3
+    residual_iterations: int = 25
+    windows: tuple[float, ...] = (0.15, 0.3, 0.6, 1.0)  # when only derivatives of u were measured
+    iterations: int = 20
+    tolerance: float = 1e-3
+    rtol: float = 1e-5
+    steps_per_solve: int = 1000
+    steps_per_fit: int = 6000
+    rescue_above: float = 4.0  # in units of the loss that the noise alone would leave
+    coarse_iterations: int = 50  # Nelder-Mead, first stage, and its tolerances
+    coarse_fatol: float = 0.1
+    coarse_xatol: float = 0.5
+    refine_below: float = 25.0
+    fine_iterations: int = 250  # second stage
+    fine_fatol: float = 0.001
+    fine_xatol: float = 0.1
+
+
+@dataclass(frozen=True)
+class ConstantFit:
+    """What the fit of a skeleton gave."""
+
+    skeleton: Skeleton
+    values: tuple[float, ...]
+    residual: float  # mean square residual over the completed record (L_DE)
+    loss: float  # relative mean square error of the solved trajectory; infinite if it was not solved
+    covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
+    initial: np.ndarray  # [experiment, order] the initial states, given or fitted
+    status: SolveStatus
+    evaluations: int  # trajectories solved
+    steps: int
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Standard error of each constant."""
+        return tuple(float(e) for e in np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def undetermined(self) -> tuple[bool, ...]:
+        """Whether the data leave a constant open: its standard error exceeds its value."""
+        return tuple(not e < abs(v) for e, v in zip(self.errors, self.values, strict=True))
+
+    def equation(self, target: Target) -> Equation:
+        """The filled equation."""
+        return Equation(self.skeleton, self.values, self.errors, target.formula)
+
+
+def fit_constants(
+    skeleton: Skeleton,
+    target: Target,
+    settings: FitSettings = FitSettings(),
+    *,
+    bounds: np.ndarray | None = None,
+    start: tuple[float, ...] | None = None,
+) -> ConstantFit:
+    """The constants of the skeleton that fit the target best.
+
+    bounds [n_constants, 2] are respected. With a start the residual stage is left out and the start refined.
+    """
+    if skeleton.order != target.order:
+        raise ValueError(f"the skeleton is of order {skeleton.order} but the target of order {target.order}.")
+    compiled = compile_skeleton(skeleton, target.formula)
+    lower, upper = _limits(compiled, target, bounds)
+    if start is not None:
+        starts, residual = np.array([start], float).reshape(1, -1), _residual(compiled, target, np.array(start, float))
+    else:
+        starts, residual = _residual_stage(compiled, target, settings, lower, upper)
+    if settings.gate is not None and not residual < settings.gate:
+        return _unsolved(skeleton, starts[0], residual, target)
+    starts = np.hstack([starts, np.tile(target.initial_guess(), (len(starts), 1))])
+    if settings.method is FitMethod.NELDER_MEAD:
+        found = _nelder_mead(compiled, target, settings, starts[0], lower, upper)
+    else:
+        found = _trajectory_stage(skeleton, compiled, target, settings, starts, lower, upper, rescue=start is None)
+    x, loss, normal, status, evaluations, steps = found
+    p = compiled.n_constants
+    return ConstantFit(
+        skeleton=skeleton,
+        values=tuple(float(v) for v in x[:p]),
+        residual=float(residual if start is None else _residual(compiled, target, x[:p])),
+        loss=float(loss) if np.isfinite(loss) else np.inf,
+        covariance=_covariance(normal, loss, target)[:p, :p],
+        initial=_initial_states(target, x[p:]),
+        status=STATUSES[status],
+        evaluations=int(evaluations),
+        steps=int(steps),
+    )
+
+
+def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    limits = np.empty((compiled.n_constants + target.n_unknown, 2))
+    limits[:] = -1e8, 1e8
+    if bounds is not None:
+        limits[: compiled.n_constants] = np.clip(bounds, -1e8, 1e8)
+    return np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])
+
+
+def _residual_stage(
+    compiled: CompiledSkeleton, target: Target, settings: FitSettings, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """(constants [k, p], best first; the residual of the first)."""
+    basis = compiled.basis
+    found, losses, _ = fit_residual(
+        basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
+        compiled.linear, compiled.nonlinear, starting_points(compiled, target, settings.n_starts), lower, upper,
+        target.t, target.states, target.forcing, np.ones(len(target.t)), settings.n_refined,
+        settings.residual_iterations,
+    )  # fmt: skip
+    return found, float(losses[0])
+
+
+def _residual(compiled: CompiledSkeleton, target: Target, values: np.ndarray) -> float:
+    basis = compiled.basis
+    return residual_loss(
+        basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
+        compiled.linear, values, target.t, target.states, target.forcing, np.ones(len(target.t)),
+    )  # fmt: skip
+
+
+def _trajectory_stage(
+    skeleton: Skeleton,
+    compiled: CompiledSkeleton,
+    target: Target,
+    settings: FitSettings,
+    starts: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    rescue: bool,
+):
+    """(x, loss, normal matrix, status, evaluations, steps) of the best trajectory found."""
+    grow = target.derivatives_only
+    best = _levenberg(compiled, target, settings, starts, lower, upper, grow and rescue)
+    poor = settings.rescue_above * target.noise_loss
+    if rescue and not best[1] <= poor and compiled.n_constants and best[5] < settings.steps_per_fit:
+        others = _other_starts(skeleton, compiled, target, starts, best[0])
+        second = _levenberg(compiled, target, settings, others, lower, upper, not grow)
+        evaluations, steps = best[4] + second[4], best[5] + second[5]
+        best = (second if second[1] < best[1] else best)[:4] + (evaluations, steps)
+    return best
+
+
+def _levenberg(
+    compiled: CompiledSkeleton,
+    target: Target,
+    settings: FitSettings,
+    starts: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    grow: bool,
+):
+    flow = compiled.flow
+    evaluations = steps = 0
+    result = None
+    for fraction in settings.windows if grow else (1.0,):
+        whole = fraction == 1.0
+        result = fit_trajectory(
+            flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
+            compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
+            settings.steps_per_solve, target.with_top, settings.iterations if whole else 4, settings.tolerance,
+            settings.steps_per_fit,
+        )  # fmt: skip
+        evaluations += result[4]
+        steps += result[5]
+        starts = result[0][None, :]
+        if steps > settings.steps_per_fit and not whole:
+            windows = target.windows()
+            loss, status = _lane_loss(compiled, target, settings, result[0], windows)
+            return result[0], loss, result[2], status, evaluations + 1, steps
+    assert result is not None
+    return (*result[:4], evaluations, steps)
+
+
+def _lane_loss(
+    compiled: CompiledSkeleton, target: Target, settings: FitSettings, x: np.ndarray, windows: np.ndarray
+) -> tuple[float, int]:
+    flow = compiled.flow
+    work = make_work(flow.n_registers, compiled.order, compiled.n_constants, int(windows.max()))
+    lanes = np.repeat(np.asarray(x, float)[:, None], LANES, axis=1)
+    _, status = losses_of_lanes(
+        flow.code, flow.outputs, compiled.degree, flow.literals, compiled.order, compiled.n_constants, target.record,
+        windows, lanes, 1, settings.rtol, settings.steps_per_solve, target.with_top, work,
+    )  # fmt: skip
+    return float(work.loss[0]), int(status)
+
+
+def _other_starts(
+    skeleton: Skeleton, compiled: CompiledSkeleton, target: Target, starts: np.ndarray, x: np.ndarray
+) -> np.ndarray:
+    """Eight starts away from those already tried: ones, absolute values, random signs and scales."""
+    rng = np.random.default_rng(zlib.crc32(str(skeleton).encode()))
+    p = compiled.n_constants
+    rows = [np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
+    rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]
+    while len(rows) < LANES:
+        rows.append(starts[0, :p] * rng.choice([-1.0, 1.0], p) * 10.0 ** rng.uniform(-1, 1, p))
+    return np.hstack([np.array(rows), np.tile(target.initial_guess(), (LANES, 1))])
+
+
+def _nelder_mead(
+    compiled: CompiledSkeleton,
+    target: Target,
+    settings: FitSettings,
+    start: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+):
+    """The paper's two stages, by SciPy, on the solution loss; from 1 for every constant."""
+    windows = target.windows()
+    evaluations = 0
+
+    def objective(x: np.ndarray) -> float:
+        nonlocal evaluations
+        evaluations += 1
+        return _lane_loss(compiled, target, settings, np.clip(x, lower, upper), windows)[0]
+
+    x = np.concatenate([np.ones(compiled.n_constants), start[compiled.n_constants :]])
+    if len(x):
+        stages = (
+            (settings.coarse_iterations, settings.coarse_fatol, settings.coarse_xatol),
+            (settings.fine_iterations, settings.fine_fatol, settings.fine_xatol),
+        )
+        for iterations, fatol, xatol in stages:
+            found = minimize(
+                objective, x, method="Nelder-Mead", options={"maxiter": iterations, "fatol": fatol, "xatol": xatol}
+            )
+            x = np.clip(found.x, lower, upper)
+            if not found.fun < settings.refine_below:
+                break
+    loss, status = _lane_loss(compiled, target, settings, x, windows)
+    return x, loss, np.zeros((len(x), len(x))), status, evaluations + 1, 0
+
+
+def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
+    """Covariance of the unknowns from J'WJ, the noise being what is left of the data."""
+    n = len(normal)
+    result = np.zeros((n, n))
+    if n == 0:
+        return result
+    freedom = max(target.n_samples - n, 1)
+    scale = np.sqrt(np.diag(normal))
+    seen = scale > 0
+    result[~seen, ~seen] = np.inf
+    if seen.any() and np.isfinite(loss):
+        index = np.ix_(seen, seen)
+        correlation = normal[index] / np.outer(scale[seen], scale[seen])
+        values, vectors = np.linalg.eigh(correlation)
+        blurred = values < 1e-10  # directions that the data do not see
+        inverse = (vectors[:, ~blurred] / values[~blurred]) @ vectors[:, ~blurred].T
+        inverse[np.diag_indices(len(inverse))] += np.where((vectors[:, blurred] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0)
+        result[index] = inverse / np.outer(scale[seen], scale[seen]) * loss / freedom
+    return result
+
+
+def _initial_states(target: Target, fitted: np.ndarray) -> np.ndarray:
+    states = target.record.initial.copy()
+    unknown = target.record.unknown
+    states[unknown >= 0] = fitted[unknown[unknown >= 0]]
+    return states
+
+
+def _unsolved(skeleton: Skeleton, values: np.ndarray, residual: float, target: Target) -> ConstantFit:
+    p = skeleton.n_constants
+    return ConstantFit(
+        skeleton, tuple(float(v) for v in values[:p]), residual, np.inf, np.full((p, p), np.inf),
+        target.record.initial.copy(), SolveStatus.OUT_OF_STEPS, 0, 0,
+    )  # fmt: skip
