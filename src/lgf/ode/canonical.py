@@ -1,7 +1,6 @@
 """Canonical form: one way of writing for every family of expressions that open constants span.
 
-A sum is held as a dictionary monomial -> coefficient, a monomial as a sorted tuple of (base, exponent), a coefficient
-as (free, value). Free coefficients absorb numbers and other free ones: C*C*u + 2*u is C*u. What is absorbed is judged
+Free coefficients absorb numbers and other free ones: C*C*u + 2*u is C*u. What is absorbed is judged
 by counting degrees of freedom; signs and ranges are not looked at, so exp(C*t + C) is C*exp(C*t) although the first
 cannot be negative. Rules that take arguments apart (log(C*u) = C + log(u), sqrt(C*u) = C*sqrt(u), (C*u)^C = C*u^C)
 assume that the argument is positive; when values are given a negative constant leaves its sign inside instead.
@@ -12,14 +11,21 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import product as cartesian
 
-from lgf.ode.expression import MINUS_ONE, ONE, ZERO, Expression, add, constant, function, number, power
+from lgf.ode.expression import ONE, ZERO, Expression, function, number
+from lgf.ode.terms import (
+    EULER,
+    UNIT,
+    Monomial,
+    Terms,
+    accumulate,
+    has_constants,
+    in_order,
+    n_constants,
+    renumber,
+    sorted_monomial,
+    to_expression,
+)
 
-Coefficient = tuple[bool, float]
-Monomial = tuple[tuple[Expression, Expression], ...]
-Terms = dict[Monomial, Coefficient]
-
-UNIT: Coefficient = (False, 1.0)
-EULER = Expression("symbol", ("~e", 0))  # exp(x) is held as the power EULER^x, so that equal bases merge
 HALF = number(0.5)
 MAX_EXPANSION = 64  # monomials; a longer product of sums stays as it is
 
@@ -28,27 +34,6 @@ def canonical(expression: Expression, values: Sequence[float] | None = None) -> 
     """The canonical expression, constants numbered by position, and their values (NaN where none were given)."""
     pool = [math.nan] * n_constants(expression) if values is None else list(values)
     return renumber(to_expression(to_terms(expression, pool), pool), pool)
-
-
-def n_constants(*expressions: Expression) -> int:
-    """One more than the highest index of an open constant."""
-    return max((n.args[0] + 1 for e in expressions for n in e.nodes() if n.head == "constant"), default=0)
-
-
-def renumber(expression: Expression, pool: Sequence[float]) -> tuple[Expression, tuple[float, ...]]:
-    """The expression with its constants numbered by position, and their values."""
-    values: list[float] = []
-    return _renumber(expression, pool, values), tuple(values)
-
-
-def _renumber(e: Expression, pool: Sequence[float], values: list[float]) -> Expression:
-    if e.head == "constant":
-        values.append(pool[e.args[0]])
-        return constant(len(values) - 1)
-    if e.head == "symbol" or e.head == "number":
-        return e
-    args = tuple([_renumber(a, pool, values) for a in e.args])
-    return e if args == e.args else Expression(e.head, args)
 
 
 def to_terms(e: Expression, pool: list[float]) -> Terms:
@@ -74,77 +59,6 @@ def to_terms(e: Expression, pool: list[float]) -> Terms:
     return _apply(head, to_terms(e.args[0], pool), pool)
 
 
-def to_expression(terms: Terms, pool: list[float]) -> Expression:
-    """The sum as an expression, in canonical order; every free coefficient becomes a new constant of the pool."""
-    if not terms:
-        return ZERO
-    summands = []
-    for monomial in in_order(terms):
-        free, value = terms[monomial]
-        factors = [_factor(base, exponent) for base, exponent in monomial]
-        if free:
-            factors.insert(0, constant(len(pool)))
-            pool.append(value)
-        elif value != 1.0 or not factors:
-            factors.insert(0, number(value))
-        summands.append(Expression("*", tuple(factors)) if len(factors) > 1 else factors[0])
-    return add(*summands) if len(summands) > 1 else summands[0]
-
-
-def _factor(base: Expression, exponent: Expression) -> Expression:
-    if exponent == ONE:
-        return base
-    if base is EULER:
-        return function("exp", exponent)
-    if exponent.head == "number" and abs(exponent.args[0]) == 0.5:
-        root = function("sqrt", base)
-        return root if exponent.args[0] > 0 else power(root, MINUS_ONE)
-    return power(base, exponent)
-
-
-def in_order(terms: Terms) -> list[Monomial]:
-    """Monomials with the highest derivatives first, then those of time alone, then the constant."""
-    if len(terms) < 2:
-        return list(terms)
-    return sorted(terms, key=lambda m: _term_key(m, terms[m]))
-
-
-def _term_key(monomial: Monomial, coefficient: Coefficient) -> tuple:
-    order = -2
-    keys = []
-    for base, exponent in monomial:
-        order = max(order, _state_order(base), _state_order(exponent))
-        keys.append(_pair_key((base, exponent)))
-    return -order, len(monomial), keys, (True, 0.0) if coefficient[0] else coefficient
-
-
-def _state_order(e: Expression) -> int:
-    if e.head == "number":
-        return -2
-    if e.head == "symbol":
-        return e.args[1] if e.args[0][0] in "ux" else -1
-    return max((_state_order(a) for a in e.children), default=-2)
-
-
-def has_constants(monomial: Monomial) -> bool:
-    """Whether an open constant stands inside a base or an exponent."""
-    return any(
-        n.head == "constant" for pair in monomial for e in pair if e.head not in ("symbol", "number") for n in e.nodes()
-    )
-
-
-def accumulate(result: Terms, terms: Terms) -> None:
-    """Adds the terms to the result, in place."""
-    for monomial, (free, value) in terms.items():
-        if monomial in result:
-            free_before, value_before = result[monomial]
-            free, value = free or free_before, value + value_before
-            if value == 0.0 and not free:
-                del result[monomial]
-                continue
-        result[monomial] = (free, value)
-
-
 def multiply(parts: list[Terms], pool: list[float]) -> Terms:
     """The product of sums: equal bases merged, scales pulled out of sums, expanded where that keeps the family."""
     free, value = UNIT
@@ -159,21 +73,9 @@ def multiply(parts: list[Terms], pool: list[float]) -> Terms:
                 factors[base] = _sum_of_exponents(factors[base], exponent, pool) if base in factors else exponent
     sums: list[Terms] = [part for part in parts if len(part) > 1]
     if not sums and all(base.head not in ("+", "*") and base is not EULER for base in factors):
-        monomial = _sorted(factors)
+        monomial = sorted_monomial(factors)
         return {monomial: (free, value)} if free or value != 0.0 else {}
     return _multiply_sums(free, value, factors, sums, pool)
-
-
-def _sorted(factors: dict[Expression, Expression]) -> Monomial:
-    pairs = [pair for pair in factors.items() if pair[1] != ZERO]
-    if len(pairs) > 1:
-        pairs.sort(key=_pair_key)
-    return tuple(pairs)
-
-
-def _pair_key(pair: tuple[Expression, Expression]) -> tuple:
-    divides = pair[1].head == "number" and pair[1].args[0] < 0.0
-    return divides, pair[0].sort_key(), pair[1].sort_key()
 
 
 def _sum_of_exponents(a: Expression, b: Expression, pool: list[float]) -> Expression:
@@ -213,7 +115,7 @@ def _multiply_sums(
             factors[base] = _sum_of_exponents(factors[base], e, pool) if base in factors else e
     if not free and value == 0.0:
         return {}
-    monomial = _sorted(factors)
+    monomial = sorted_monomial(factors)
     return _expand(free, value, monomial, pool)
 
 
@@ -272,7 +174,7 @@ def normalise_scale(terms: Terms, exponent: Expression, free: bool, pool: list[f
 
 
 def _raise(base: Terms, exponent: Terms, pool: list[float]) -> Terms:
-    """base ^ exponent."""
+    """The sum raised to the exponent."""
     if exponent == {(): UNIT}:
         return base
     e = to_expression(exponent, pool)
@@ -324,9 +226,9 @@ def _apply(name: str, argument: Terms, pool: list[float]) -> Terms:
         return _raise(argument, {(): (False, 0.5)}, pool)
     if not argument or (len(argument) == 1 and () in argument):
         free, value = argument.get((), (False, 0.0))
-        result = _real(_REAL_FUNCTIONS[name], value)
-        if free or math.isfinite(result):
-            return {(): (free, result)} if free or result != 0.0 else {}
+        image = _real(_REAL_FUNCTIONS[name], value)
+        if free or math.isfinite(image):
+            return {(): (free, image)} if free or image != 0.0 else {}
     result: Terms = {}
     scale = 1.0
     free = all(f for f, _ in argument.values()) and _scale_is_free(argument, ONE)

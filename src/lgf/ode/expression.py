@@ -161,7 +161,7 @@ def mul(*factors: Expression) -> Expression:
 
 
 def power(base: Expression, exponent: Expression) -> Expression:
-    """base ^ exponent, with numbers folded and the exponents 0 and 1 resolved."""
+    """The power base ^ exponent, with numbers folded and the exponents 0 and 1 resolved."""
     if exponent.head == "number":
         e = exponent.args[0]
         if e == 1.0:

@@ -1,9 +1,9 @@
-"""Expression -> text: plain text that reads back exactly, text for people, and LaTeX."""
+"""Expression -> text: plain text that reads back exactly, text for people, LaTeX, and Python source."""
 
 import math
 from collections.abc import Sequence
 
-from lgf.ode.expression import Expression, number, power
+from lgf.ode.expression import MINUS_ONE, Expression, number, power, symbol
 
 
 def format_number(value: float, error: float | None = None) -> str:
@@ -44,10 +44,38 @@ def latex(expression: Expression, values: Sequence[float] | None = None, errors:
     return _Latex(values, errors).text(expression)
 
 
+def python_function(explicit: Expression | None, residual: Expression, order: int, note: str) -> str:
+    """Source of a Python module (NumPy only) with one function, for use away from this package.
+
+    If the highest derivative is known explicitly it is `rhs(t, y)` for scipy.integrate.solve_ivp, else the
+    `residual(t, y)`, which is zero where the equation holds; both take a function F if the forcing is open.
+    """
+    result = residual if explicit is None else explicit
+    forced = ", F" if symbol("F") in result.nodes() else ""
+    states = ", ".join("u" + "'" * i for i in range(order + (explicit is None)))
+    formula = _Python().text(result)
+    if explicit is None:
+        name, meaning, value = "residual", "Zero where the equation holds", formula
+    else:
+        name, meaning = "rhs", "Time derivative of y, for scipy.integrate.solve_ivp"
+        value = "[" + ", ".join([*(f"y[{i}]" for i in range(1, order)), formula]) + "]"
+    lines = [
+        "import numpy as np",
+        "",
+        "",
+        f"def {name}(t, y{forced}):",
+        f'    """{meaning}; y = [{states}].',
+        "",
+    ]
+    lines += [f"    {note}", '    """', f"    return {value}", ""]
+    return "\n".join(lines)
+
+
 class _Plain:
     """Walks a tree once; what differs between the kinds of text is in the small methods."""
 
     times = "*"
+    raised = "^"
 
     def __init__(self, constants: Sequence[str] | None = None):
         self.constants = constants
@@ -103,7 +131,7 @@ class _Plain:
     def product(self, e: Expression) -> str:
         text = ""
         for i, a in enumerate(e.args):
-            if i == 0 and a.args == (-1.0,) and not self.is_divisor(e.args[1]):
+            if i == 0 and a == MINUS_ONE and not self.is_divisor(e.args[1]):
                 text = "-"
             elif self.is_divisor(a):
                 text = (text or "1") + "/" + self.factor(self.inverse(a))
@@ -121,7 +149,7 @@ class _Plain:
             below = self.parentheses(below)
         if exponent.head in ("+", "*", "^") or above.startswith("-"):
             above = self.parentheses(above)
-        return f"{below}^{above}"
+        return f"{below}{self.raised}{above}"
 
 
 class _Display(_Plain):
@@ -138,12 +166,12 @@ class _Display(_Plain):
         return format_number(self.values[index], None if self.errors is None else self.errors[index])
 
     def product(self, e: Expression) -> str:
-        numbers = [a for a in e.args if a.head in ("number", "constant")]
+        numbers: list[Expression] = [a for a in e.args if a.head in ("number", "constant")]
         others = tuple(a for a in e.args if a.head not in ("number", "constant"))
         if len(numbers) > 1 and others:
             value = math.prod(a.args[0] if a.head == "number" else self.values[a.args[0]] for a in numbers)
             coefficient = format_number(value)
-        elif numbers and others and numbers[0].args != (-1.0,):
+        elif numbers and others and numbers[0] != MINUS_ONE:
             coefficient = self.text(numbers[0])
         else:
             return super().product(e)
@@ -197,7 +225,7 @@ class _Latex(_Display):
         below = [self.inverse(a) for a in e.args if self.is_divisor(a)]
         above = [a for a in e.args if not self.is_divisor(a)]
         sign = ""
-        if above and above[0].args == (-1.0,):
+        if above and above[0] == MINUS_ONE:
             sign, above = "-", above[1:]
         numerator = self.factors(above)
         if not below:
@@ -216,6 +244,19 @@ class _Latex(_Display):
             return rf"\frac{{1}}{{{self.text(power(base, number(-exponent.args[0])))}}}"
         below = self.text(base)
         # a derivative or a function already carries a mark of its own where the exponent would go
-        if not (base.head == "symbol" and base.args[1] < 3 and not base.args[0].startswith("x")):
-            below = self.parentheses(below) if base.head not in ("number", "constant", "sqrt", "abs") else below
+        bare = base.head in ("sqrt", "abs") or (base.head in ("number", "constant") and not below.startswith("-"))
+        if not bare and not (base.head == "symbol" and base.args[1] < 3 and not base.args[0].startswith("x")):
+            below = self.parentheses(below)
         return f"{below}^{{{self.text(exponent)}}}"
+
+
+class _Python(_Plain):
+    """A Python expression over np, t, F(t) and the state vector y = [u, u', ...]."""
+
+    raised = "**"
+
+    def symbol(self, name: str, derivative: int) -> str:
+        return f"y[{derivative}]" if name == "u" else "F(t)" if name == "F" else name
+
+    def function(self, name: str, argument: Expression) -> str:
+        return f"np.{super().function(name, argument)}"

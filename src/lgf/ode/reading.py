@@ -86,7 +86,9 @@ class _Reader:
         if token.kind != "end":
             if token.kind == ")":
                 self.fail("a ')' without its '('; remove it", token.position)
-            self.fail(f"{token.text[:20]!r} cannot follow here; write * between factors, + or - between terms", token.position)
+            self.fail(
+                f"{token.text[:20]!r} cannot follow here; write * between factors, + or - between terms", token.position
+            )
         if not all(math.isfinite(n.args[0]) for n in result.nodes() if n.head == "number"):
             self.fail("the numbers are too large to compute with; rescale them", start)
         return result
@@ -138,7 +140,7 @@ class _Reader:
     def product(self) -> Expression:
         sign = self.signs()
         first = self.tokens[self.at]
-        factors = [sign, self.power()] if sign is MINUS_ONE else [self.power()]
+        factors = [self.power()] if sign is None else [sign, self.power()]
         if first.kind == "number" and self.tokens[self.at - 1] is first and self.tokens[self.at].kind == "name":
             factors.append(self.power())
         while (kind := self.tokens[self.at].kind) in ("*", "/"):
@@ -148,7 +150,7 @@ class _Reader:
             if kind == "/":
                 factor = self.reciprocal(factors, factor)
             factors.append(factor)
-            if sign is MINUS_ONE:
+            if sign is not None:
                 factors.append(sign)
         return mul(*factors)
 
@@ -178,7 +180,7 @@ class _Reader:
             sign = self.signs()
             exponent = self.power()
             self.depth -= 1
-            return power(base, mul(MINUS_ONE, exponent) if sign is MINUS_ONE else exponent)
+            return power(base, exponent if sign is None else mul(sign, exponent))
         return base
 
     def atom(self) -> Expression:
@@ -278,7 +280,10 @@ class _Reader:
         if len(ahead) < 3 or ahead[0].kind != "/" or ahead[1].text != f"dt{times}":
             self.fail(f"{token.text!r} must be followed by /dt{times}; or write {name}'", token.position)
         if ahead[2].kind in ("^", "**"):
-            self.fail(f"write ({token.text}/dt{times})^n or {name}'^n, so that it is clear what the power is of", token.position)
+            self.fail(
+                f"write ({token.text}/dt{times})^n or {name}'^n, so that it is clear what the power is of",
+                token.position,
+            )
         self.at += 2
         return symbol(name, self.order(int(times or 1), token.position))
 

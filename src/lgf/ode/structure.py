@@ -2,7 +2,10 @@
 
 import math
 
-from lgf.ode.canonical import (
+from lgf.ode.canonical import multiply, to_terms
+from lgf.ode.expression import ONE, ZERO, Expression, F, constant, mul, number, power, rebuild
+from lgf.ode.printing import plain
+from lgf.ode.terms import (
     EULER,
     UNIT,
     Coefficient,
@@ -11,14 +14,10 @@ from lgf.ode.canonical import (
     accumulate,
     has_constants,
     in_order,
-    multiply,
     n_constants,
     renumber,
     to_expression,
-    to_terms,
 )
-from lgf.ode.expression import ONE, ZERO, Expression, F, constant, mul, number, power, rebuild
-from lgf.ode.printing import plain
 
 Sides = tuple[Expression, Expression, tuple[float, ...]]
 
@@ -122,21 +121,37 @@ def open_constants(left: Expression, right: Expression) -> Sides:
     of the highest derivative.
     """
     pool: list[float] = []
+    alone: Monomial = ((F, ONE),)
     sides = [to_terms(_open_summands(side, pool), pool) for side in (left, right)]
     sides = [{m: c for m, c in side.items() if c[1] != 0.0} for side in sides]
-    alone: Monomial = ((F, ONE),)
-    pivot = alone if right == F else _leading({**sides[0], **sides[1]})
-    if pivot is not None:
-        _, scale = sides[0].get(pivot) or sides[1][pivot]
-        sides = [_divided(side, scale, pivot) for side in sides]
+    if right == F:
+        sides = [_divided(side, alone, sides[1][alone]) for side in sides]
+    elif sides[0] or sides[1]:
+        pivot = in_order({**sides[0], **sides[1]})[0]
+        sides = [_divided(side, pivot, sides[0].get(pivot) or sides[1][pivot]) for side in sides]
     return _numbered(sides[0], sides[1], pool)
 
 
-def _divided(terms: Terms, scale: float, pivot: Monomial | None) -> Terms:
-    result: dict[Monomial, Coefficient] = {}
-    for monomial, (_, value) in terms.items():
-        result[monomial] = UNIT if monomial == pivot else (True, value / scale)
-    return result
+def canonical_sides(left: Expression, right: Expression, values: tuple[float, ...]) -> Sides:
+    """Both sides in canonical form, constants numbered across them, and their values."""
+    pool = list(values)
+    return _numbered(to_terms(left, pool), to_terms(right, pool), pool)
+
+
+def leading_fixed(expression: Expression) -> tuple[Expression, tuple[float, ...]]:
+    """The canonical expression divided by the coefficient of its highest derivative if that is open; values unknown."""
+    pool = [math.nan] * n_constants(expression)
+    terms = to_terms(expression, pool)
+    if terms:
+        pivot = in_order(terms)[0]
+        if terms[pivot][0]:
+            terms = _divided(terms, pivot, terms[pivot])
+    return renumber(to_expression(terms, pool), pool)
+
+
+def _divided(terms: Terms, pivot: Monomial, coefficient: Coefficient) -> Terms:
+    """The terms divided by the free coefficient of the pivot, which is 1 then."""
+    return {m: UNIT if m == pivot else (True, value / coefficient[1]) for m, (_, value) in terms.items()}
 
 
 def _numbered(left: Terms, right: Terms, pool: list[float]) -> Sides:
@@ -150,12 +165,6 @@ def _shift(e: Expression, shifted: list[Expression]) -> Expression:
     if e.head == "constant":
         return shifted[e.args[0]]
     return e if e.is_leaf else Expression(e.head, tuple(_shift(a, shifted) for a in e.args))
-
-
-def _leading(terms: Terms) -> Monomial | None:
-    """The monomial whose coefficient is fixed: the bare highest derivative, or else the first that contains it."""
-    order = in_order(terms)
-    return order[0] if order else None
 
 
 def _open_summands(side: Expression, pool: list[float]) -> Expression:
