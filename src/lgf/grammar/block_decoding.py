@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lgf.grammar.blocks import BLOCK, header_items
 from lgf.grammar.derivation import UNLIMITED
 from lgf.grammar.machine import derive
-from lgf.grammar.restriction import terminating
+from lgf.grammar.restriction import as_mask, terminating
 from lgf.grammar.rules import Grammar
 from lgf.grammar.tables import NEVER, start_symbols, tables
 
@@ -34,7 +34,7 @@ class Header(NamedTuple):
 
 def possible_counts(grammar: Grammar, allowed: ArrayLike | None = None) -> tuple[int, ...]:
     """How many summands a sentence within `max_length` may have, by the allowed rules; ascending."""
-    header = _header(grammar, terminating(grammar, allowed).tobytes(), grammar.max_length)
+    header = _header(grammar, as_mask(grammar, allowed).tobytes(), grammar.max_length)
     lengths = header.cost[0] + np.arange(grammar.max_length + 1) * _shortest_summand(grammar, allowed)
     return tuple(np.flatnonzero(lengths <= grammar.max_length).tolist())
 
@@ -74,8 +74,8 @@ def decode_blocks(
     _derive_all(
         tables(grammar),
         tables(grammar, allowed),
-        _header(grammar, terminating(grammar).tobytes(), most),
-        _header(grammar, terminating(grammar, allowed).tobytes(), most),
+        _header(grammar, as_mask(grammar, None).tobytes(), most),
+        _header(grammar, as_mask(grammar, allowed).tobytes(), most),
         start_symbols(grammar, grammar.summand),
         np.array(counts, dtype=np.int32),
         head,
@@ -94,7 +94,7 @@ def _shortest_summand(grammar: Grammar, allowed: ArrayLike | None) -> int:
 
 @lru_cache(maxsize=256)
 def _header(grammar: Grammar, allowed: bytes, most: int) -> Header:
-    mask = np.frombuffer(allowed, dtype=bool)
+    mask = terminating(grammar, np.frombuffer(allowed, dtype=bool))
     number = {name: i for i, name in enumerate(grammar.nonterminals)}
     items = [[item if isinstance(item, int) else number[item] for item in row] for row in header_items(grammar)]
     block = np.full(most + 1, NEVER, dtype=np.int32)

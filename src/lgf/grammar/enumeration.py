@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lgf.grammar.derivation import Derivation
-from lgf.grammar.restriction import terminating
+from lgf.grammar.restriction import as_mask
 from lgf.grammar.rules import Grammar
 from lgf.grammar.tables import Tables, tables
 
@@ -25,8 +26,7 @@ def enumerate_derivations(
     Best-first with an exact heuristic: the bits of the cheapest completion of every nonterminal are known, so each
     partial derivation taken from the heap is completed straight away, and only the turns not taken go back.
     """
-    mask = None if allowed is None else terminating(grammar, allowed).tobytes()
-    ranked, cheapest, bodies, shortest = _ranking(grammar, mask)
+    ranked, cheapest, bodies, shortest = _ranking(grammar, as_mask(grammar, allowed).tobytes())
     if not ranked[0] or cheapest[0] > max_bits:
         return
     given = 0
@@ -40,7 +40,7 @@ def enumerate_derivations(
             rest, symbol = stack
             rules = ranked[symbol]
             if turn + 1 < len(rules):
-                later = total + rules[turn + 1][0] - rules[turn][0]
+                later = total + (rules[turn + 1][0] - rules[turn][0])
                 if later <= max_bits:
                     ticket += 1
                     heapq.heappush(heap, (later, ticket, done, length, stack, room, turn + 1))
@@ -70,11 +70,10 @@ def _unwound(chain: Chain) -> Derivation:
 
 @lru_cache(maxsize=64)
 def _ranking(
-    grammar: Grammar, allowed: bytes | None
+    grammar: Grammar, allowed: bytes
 ) -> tuple[list[list[tuple[float, int]]], list[float], list[tuple[int, ...]], list[int]]:
     """Per nonterminal its rules by bits of their cheapest completion, and the least; per rule its body reversed."""
-    mask = None if allowed is None else [byte != 0 for byte in allowed]
-    weighted = tables(grammar, mask, weighted=True)
+    weighted = tables(grammar, np.frombuffer(allowed, dtype=bool), weighted=True)
     own = [-math.log2(p) if p > 0 else math.inf for p in weighted.probability.tolist()]
     bodies = [tuple(weighted.body[b:e].tolist()) for b, e in zip(weighted.begin, weighted.begin[1:], strict=False)]
     by_lhs = [weighted.rules[b:e].tolist() for b, e in zip(weighted.first, weighted.first[1:], strict=False)]

@@ -16,8 +16,6 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
 
 from lgf.grammar.restriction import reachable, terminating
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
@@ -27,6 +25,7 @@ from lgf.grammar.vocabulary import FUNCTIONS, SIGNS, UnknownCharacter, is_termin
 DEFAULT_MAX_LENGTH = 40
 LONGEST_MAX_LENGTH = 1000
 
+_EMPTY = "empty alternative: write what stands here, or take the '|' away"
 _SETTING = re.compile(r"\s*([A-Za-z_]+)\s*:\s*(.*?)\s*$")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _WEIGHT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -60,26 +59,6 @@ class _Place:
         return GrammarError(complaint, self.where, self.number, self.line, self.column)
 
 
-def library() -> tuple[str, ...]:
-    """The names of the grammars that come with the package."""
-    entries = files("lgf.grammar").joinpath("library").iterdir()
-    return tuple(sorted(e.name.removesuffix(".grammar") for e in entries if e.name.endswith(".grammar")))
-
-
-def load_grammar(name_or_path: str | Path) -> Grammar:
-    """The grammar of that name in the package, or in the file of that path."""
-    if isinstance(name_or_path, str) and name_or_path in library():
-        text = files("lgf.grammar").joinpath("library", f"{name_or_path}.grammar").read_text(encoding="utf-8")
-        return read_grammar(text, name=name_or_path)
-    path = Path(name_or_path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"no grammar or file is called {str(name_or_path)!r}; give the path of a file or one of "
-            f"{', '.join(library())}."
-        )
-    return read_grammar(path.read_text(encoding="utf-8"), name=path.stem, where=path.name)
-
-
 def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> Grammar:
     """The grammar that the text describes; `name` is used unless the text has one, `where` in complaints."""
     where = where or f"grammar {name!r}"
@@ -87,34 +66,35 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
     settings: dict[str, tuple[str, _Place]] = {}
     rules: list[tuple[Rule, _Place]] = []
     places: dict[str, _Place] = {}
-    open_line = False
+    unfinished: _Place | None = None
     lhs = ""
     for number, line in enumerate(lines, 1):
         content = line.partition("#")[0].rstrip()
         if not content.strip():
             continue
         place = _Place(where, number, line, len(content) - len(content.lstrip()))
-        setting = _SETTING.match(content)
-        if setting and "->" not in content:
+        setting = None if "->" in content else _SETTING.match(content)
+        if unfinished and (setting or "->" in content):
+            raise unfinished.error(_EMPTY)
+        if setting:
             _check_setting(setting.group(1), settings, place)
             settings[setting.group(1)] = (setting.group(2), place.at(setting.start(2)))
             continue
-        continues = open_line or content.lstrip().startswith("|")
+        continues = unfinished or content.lstrip().startswith("|")
         if continues and not lhs:
             raise place.error("this continues a rule, but no rule stands before it: begin with 'name -> ...'")
         begin = place.column
         if not continues:
             lhs, begin = _left_hand_side(content, place)
             places.setdefault(lhs, place)
-        elif not open_line:
+        elif not unfinished:
             begin += 1
-        open_line = content.endswith(("|", "->"))
-        rules.extend(_alternatives(lhs, content, begin, place, open_line))
-    last = _Place(where, len(lines), lines[-1], 0)
-    if open_line:
-        raise last.error("the text ends in the middle of a rule: write the missing alternative")
+        unfinished = place.at(len(content) - 1) if content.endswith(("|", "->")) else None
+        rules.extend(_alternatives(lhs, content, begin, place, unfinished is not None))
+    if unfinished:
+        raise unfinished.error(_EMPTY)
     if not rules:
-        raise last.error("there is no rule: write at least one line 'name -> ...'")
+        raise _Place(where, len(lines), lines[-1], 0).error("there is no rule: write at least one line 'name -> ...'")
     return _assemble(_documentation(lines), name, settings, rules, places)
 
 
@@ -149,7 +129,7 @@ def _alternatives(lhs: str, content: str, begin: int, place: _Place, open_end: b
             rules.append((_alternative(lhs, piece, begin, place), spot))
         elif not (open_end and i == len(pieces) - 1):
             column = min(begin, len(content) - 1)
-            raise place.at(column).error("empty alternative: write what stands here, or take the '|' away")
+            raise place.at(column).error(_EMPTY)
         begin += len(piece) + 1
     return rules
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lgf.grammar.rules import Grammar, Rule
-from lgf.grammar.vocabulary import derivative
+from lgf.grammar.vocabulary import derivative, is_terminal, words
 
 Mask = NDArray[np.bool_]
 
@@ -41,30 +41,42 @@ def restrict(
     return allowed & reachable(grammar, allowed)
 
 
-def mentions(*words: str) -> Callable[[Rule], bool]:
-    """The question whether a rule's body holds one of the words (`sin`, `u'`, `/`, ...), for `restrict(forbid=...)`.
+def mentions(*phrases: str) -> Callable[[Rule], bool]:
+    """The question whether a rule's body holds one of the phrases, for `restrict(forbid=...)`.
 
-    The t of `diff(..., t)` is not an explicit time and does not count.
+    A phrase is one or more words in a row: `sin`, `u'`, `log(u`, `1/t`. The t of `diff(..., t)` is not an explicit
+    time and does not count, so `mentions("t")` forbids all but autonomous equations.
     """
-    wanted = frozenset(words)
+    wanted = [tuple(word for word, _ in words(phrase)) for phrase in phrases]
+    for word in (word for phrase in wanted for word in phrase):
+        if not is_terminal(word):
+            raise ValueError(f"{word!r} is not a word of equations; name variables, functions, numbers or signs.")
 
     def question(rule: Rule) -> bool:
+        body = rule.body
         return any(
-            symbol in wanted and not (symbol == "t" and i > 0 and rule.body[i - 1] == ",")
-            for i, symbol in enumerate(rule.body)
+            body[i : i + len(phrase)] == phrase and not (phrase[0] == "t" and i > 0 and body[i - 1] == ",")
+            for phrase in wanted
+            for i in range(len(body))
         )
 
     return question
 
 
-def terminating(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
-    """The allowed rules from which some sentence can be completed by allowed rules."""
+def as_mask(grammar: Grammar, allowed: ArrayLike | None) -> Mask:
+    """One truth value per rule, a copy; None allows every rule."""
     mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
     if mask.shape != (grammar.n_rules,):
         raise ValueError(
             f"allowed has shape {mask.shape} but grammar {grammar.name!r} has {grammar.n_rules} rules; "
             "give one truth value per rule, as restrict does."
         )
+    return mask
+
+
+def terminating(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
+    """The allowed rules from which some sentence can be completed by allowed rules."""
+    mask = as_mask(grammar, allowed)
     nonterminals = frozenset(grammar.nonterminals)
     ending: set[str] = set()
     usable = np.zeros_like(mask)
@@ -79,7 +91,7 @@ def terminating(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
 
 def reachable(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
     """The rules, allowed or not, whose left-hand side the start can lead to by allowed rules."""
-    mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    mask = as_mask(grammar, allowed)
     seen = {grammar.start}
     while True:
         found = seen.union(

@@ -51,7 +51,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Grammar:
-    """A grammar as read from a file; `lgf.grammar.reading` makes one and checks it.
+    """A grammar as read from a file; `read_grammar` makes one and checks it.
 
     Rules are numbered in file order, the first one's left-hand side is the start. The number after the last rule is
     the padding rule, with which derivations are filled up to `max_length`.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.grammar.restriction import terminating
+from lgf.grammar.restriction import as_mask, terminating
 from lgf.grammar.rules import Grammar
 
 NEVER = np.int32(1 << 20)
@@ -33,10 +33,7 @@ class Tables(NamedTuple):
 
 def tables(grammar: Grammar, allowed: ArrayLike | None = None, *, weighted: bool = False) -> Tables:
     """The tables of the allowed rules; `weighted` leaves out the rules of weight 0 too. Kept for the next call."""
-    mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
-    if weighted:
-        mask &= np.array([rule.weight > 0 for rule in grammar.rules])
-    return _tables(grammar, terminating(grammar, mask).tobytes())
+    return _tables(grammar, as_mask(grammar, allowed).tobytes(), weighted)
 
 
 def shortest(grammar: Grammar, allowed: ArrayLike | None = None) -> NDArray[np.int32]:
@@ -57,8 +54,11 @@ def start_symbols(grammar: Grammar, start: str | tuple[str, ...] | None) -> NDAr
 
 
 @lru_cache(maxsize=256)
-def _tables(grammar: Grammar, allowed: bytes) -> Tables:
+def _tables(grammar: Grammar, allowed: bytes, weighted: bool) -> Tables:
     mask = np.frombuffer(allowed, dtype=bool)
+    if weighted:
+        mask = mask & np.array([rule.weight > 0 for rule in grammar.rules])
+    mask = terminating(grammar, mask)
     number = {name: i for i, name in enumerate(grammar.nonterminals)}
     lhs = np.array([number[rule.lhs] for rule in grammar.rules])
     bodies = [[number[s] for s in rule.body if s in number] for rule in grammar.rules]

@@ -1,0 +1,27 @@
+"""Grammars from the package's library or from a file."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from lgf.grammar.reading import read_grammar
+from lgf.grammar.rules import Grammar
+
+
+def grammar_names() -> tuple[str, ...]:
+    """The names of the grammars that come with the package."""
+    entries = files("lgf.grammar").joinpath("library").iterdir()
+    return tuple(sorted(e.name.removesuffix(".grammar") for e in entries if e.name.endswith(".grammar")))
+
+
+def load_grammar(name_or_path: str | Path) -> Grammar:
+    """The grammar of that name in the package, or in the file of that path."""
+    if isinstance(name_or_path, str) and name_or_path in grammar_names():
+        text = files("lgf.grammar").joinpath("library", f"{name_or_path}.grammar").read_text(encoding="utf-8")
+        return read_grammar(text, name=name_or_path)
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no grammar or file is called {str(name_or_path)!r}; give the path of a file or one of "
+            f"{', '.join(grammar_names())}."
+        )
+    return read_grammar(path.read_text(encoding="utf-8"), name=path.stem, where=path.name)
