@@ -1,8 +1,9 @@
 """What is known about a system before the search: every piece may be left open."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lgf.ode.expression import FUNCTIONS
 from lgf.ode.reading import read_expression
@@ -99,19 +100,14 @@ class Knowledge:
         return tuple(said)
 
 
-def _order(order: object) -> int:
-    if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 1 <= order <= HIGHEST_ORDER:  # type: ignore[operator]
+def _order(order: Any) -> int:
+    if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 1 <= order <= HIGHEST_ORDER:
         raise DataError(f"order is {order!r}; give a whole number from 1 to {HIGHEST_ORDER}, or None for unknown.")
-    return int(order)  # type: ignore[arg-type]
+    return int(order)
 
 
-def _texts(texts: object, what: str) -> tuple[str, ...]:
-    if isinstance(texts, str):
-        texts = (texts,)
-    try:
-        found = tuple(texts)  # type: ignore[arg-type]
-    except TypeError:
-        found = (texts,)
+def _texts(texts: Any, what: str) -> tuple[str, ...]:
+    found = tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)
     if not all(isinstance(text, str) for text in found):
         raise DataError(f"{what} are given as text, but got {texts!r}.")
     return found
@@ -146,13 +142,13 @@ def _term(term: object) -> str:
     return term.strip()
 
 
-def _bounds(term: object, bounds: object) -> Bounds:
+def _bounds(term: object, bounds: Any) -> Bounds:
     if isinstance(bounds, str):
         if bounds not in SIGNS:
             raise DataError(f"the bounds of {term} are {bounds!r}; say {', '.join(SIGNS)}, or give (low, high).")
         return SIGNS[bounds]
     try:
-        low, high = (float(x) for x in bounds)  # type: ignore[union-attr]
+        low, high = (float(x) for x in bounds)
     except (TypeError, ValueError) as error:
         raise DataError(f"the bounds of {term} are {bounds!r}; give (low, high) or a sign in words.") from error
     if math.isnan(low) or math.isnan(high) or low > high:

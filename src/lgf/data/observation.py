@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class Problem:
     """One or more experiments of the same system, and what is known about it."""
 
     observations: tuple[Observation, ...]
-    knowledge: Knowledge = Knowledge()
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
     def __post_init__(self):
         if isinstance(self.observations, Observation):
@@ -122,10 +123,10 @@ class Problem:
         return self.observations[experiment].forcing or self.knowledge.forcing
 
 
-def _numbers(values: object, what: str) -> np.ndarray:
-    if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(float).filled(np.nan)
+def _numbers(values: Any, what: str) -> np.ndarray:
     try:
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
         array = np.asarray(values)
         if np.iscomplexobj(array):
             raise DataError(f"{what} hold complex numbers; give real ones.")
@@ -145,8 +146,8 @@ def _columns(values: np.ndarray) -> np.ndarray:
     return read_only(values.reshape(len(values), -1))
 
 
-def _measured(measured: object, columns: int) -> tuple[int, ...]:
-    orders: Sequence = measured if isinstance(measured, Sequence) else (measured,)  # type: ignore[assignment]
+def _measured(measured: Any, columns: int) -> tuple[int, ...]:
+    orders = tuple(measured) if isinstance(measured, Sequence) else (measured,)
     for order in orders:
         if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_DERIVATIVE:
             raise DataError(

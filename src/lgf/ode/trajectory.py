@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from lgf.ode.evaluation import evaluate
 from lgf.ode.expression import Expression
-from lgf.ode.printing import to_text
+from lgf.ode.printing import plain
 from lgf.ode.reading import read_expression
 
 FUNCTION_SAMPLES = 4097
@@ -52,7 +52,7 @@ class Trajectory:
         n = len(self.t)
         if self.t.ndim != 1 or self.states.ndim != 2 or len(self.states) != n or self.states.shape[1] < 1:
             raise ValueError(
-                f"t has shape {self.t.shape} and states {self.states.shape}; a trajectory needs t (N,) and states (N, K)."
+                f"t has shape {self.t.shape} and states {self.states.shape}; a trajectory needs (N,) and (N, K)."
             )
         if self.forcing is not None and self.forcing.shape != (n,):
             raise ValueError(f"forcing has shape {self.forcing.shape}; a trajectory of {n} times needs ({n},).")
@@ -150,7 +150,7 @@ class Forcing:
         t = np.linspace(start, stop, n)
         try:
             values = np.array([float(function(float(x))) for x in t])
-        except Exception as error:  # noqa: BLE001 the function is the user's: whatever it raises is theirs to see
+        except Exception as error:  # the function is the user's: whatever it raises is theirs to see
             raise ValueError(
                 f"the forcing function failed ({type(error).__name__}: {error}); call it on t first."
             ) from error
@@ -213,7 +213,7 @@ class Forcing:
     def describe(self) -> str:
         """The formula, or the number of samples and their window."""
         if self.formula is not None:
-            return to_text(self.formula)
+            return plain(self.formula)
         assert self.samples is not None
         t = self.samples[:, 0]
         return f"{len(t)} samples from t = {t[0]:.6g} to {t[-1]:.6g}"
