@@ -166,6 +166,13 @@ def test_missing_slots_are_filled_with_the_likeliest():
     assert len(split(b3, decoded).summands) == 1
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_logits_that_are_no_numbers_still_decode(value):
+    b2 = GRAMMARS["b2"]
+    decoded = decode_blocks(b2, np.full((1, 3, 24), value), np.full((1, 3, 12, 24), value))
+    spell(b2, unpad(b2, decoded)[0])
+
+
 def test_a_grammar_without_summands_is_all_header():
     grammar = read_grammar("template: explicit\nS -> T | T + S\nT -> V\nV -> u | t")
     assert split(grammar, (1, 2, 3, 0, 2, 4)) == Blocks((1, 3, 0, 4), ())

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from lgf.grammar import Grammar, GrammarError, Rule, grammar_names, load_grammar, read_grammar
 
-QUIET = settings(deadline=None, derandomize=True, max_examples=300)
+QUIET = settings(deadline=None, derandomize=True, max_examples=150)
 
 SMALL = """\
 # A small grammar

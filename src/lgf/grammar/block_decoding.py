@@ -136,53 +136,53 @@ def _least(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
 def _derive_all(whole, rules, whole_header, header, summand, counts, head, slots, max_order, out):
     n_slots, longest = slots.shape[1], slots.shape[2]
     max_length = out.shape[1]
-    shortest = rules.shortest[summand].sum()
+    shortest = 0
+    for symbol in summand:
+        shortest += rules.shortest[symbol]
+    present = np.empty(n_slots, dtype=np.bool_)
     blocks = np.empty((n_slots, longest), dtype=np.int32)
     lengths = np.empty(n_slots, dtype=np.int32)
     for n in range(out.shape[0]):
-        present = _present(rules, slots[n], summand[0], counts)
-        room = max_length - header.cost[0, present.size] - present.size * shortest
+        count = _choose_slots(rules, slots[n], summand[0], counts, present)
+        room = max_length - header.cost[0, count] - count * shortest
         used = 0
-        for i in range(present.size):
-            most = min(longest, room + shortest)
-            lengths[i] = derive(rules, slots[n, present[i]], summand, most, max_order, blocks[i])
-            room -= lengths[i] - shortest
-            used += lengths[i]
-        _derive_header(
-            whole,
-            rules,
-            whole_header,
-            header,
-            present.size,
-            head[n],
-            max_length - used,
-            max_order,
-            blocks,
-            lengths,
-            out[n],
-        )
+        block = 0
+        for slot in range(n_slots):
+            if present[slot]:
+                most = min(longest, room + shortest)
+                lengths[block] = derive(rules, slots[n, slot], summand, most, max_order, blocks[block])
+                room -= lengths[block] - shortest
+                used += lengths[block]
+                block += 1
+        room = max_length - used
+        _derive_header(whole, rules, whole_header, header, count, head[n], room, max_order, blocks, lengths, out[n])
 
 
 @njit(cache=True, nogil=True)
-def _present(rules, slots, symbol, counts):
-    """The slots that hold a summand, in order."""
-    n_slots = slots.shape[0]
+def _choose_slots(rules, slots, symbol, counts, present):
+    """Marks in `present` the slots that hold a summand; gives their number, one of `counts`."""
     padding = slots.shape[2] - 1
-    score = np.empty(n_slots, dtype=np.float64)
+    score = np.empty(present.size, dtype=np.float64)
     wanted = 0
-    for k in range(n_slots):
+    for slot in range(present.size):
+        present[slot] = False
         best = -np.inf
         for i in range(rules.first[symbol], rules.first[symbol + 1]):
-            best = max(best, slots[k, 0, rules.rules[i]])
-        score[k] = best - slots[k, 0, padding]
-        if not np.isfinite(score[k]):
-            score[k] = np.inf if score[k] == np.inf else -np.inf
-        wanted += score[k] > 0
+            best = max(best, slots[slot, 0, rules.rules[i]])
+        score[slot] = best - slots[slot, 0, padding]
+        if score[slot] > 0:
+            wanted += 1
     count = counts[0]
     for possible in counts:
         if abs(possible - wanted) < abs(count - wanted):
             count = possible
-    return np.sort(np.argsort(-score, kind="mergesort")[:count])
+    for _ in range(count):
+        likeliest = -1
+        for slot in range(present.size):
+            if not present[slot] and (likeliest < 0 or score[slot] > score[likeliest]):
+                likeliest = slot
+        present[likeliest] = True
+    return count
 
 
 @njit(cache=True, nogil=True)

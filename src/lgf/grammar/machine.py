@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def admissible(tables, symbol, depth, max_order, room, found):
     """Fills `found` with the rules of `symbol` that fit into `room` and its derivative cap; gives their number."""
     count = 0
@@ -21,7 +21,7 @@ def admissible(tables, symbol, depth, max_order, room, found):
     return count
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def expand(tables, rule, depth, stack, depths, top):
     """Puts the nonterminals of the rule's body on the stack; gives its new height."""
     if tables.differentiates[rule]:
