@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lgf.ode.expression import FUNCTIONS
-from lgf.ode.reading import read_expression
+from lgf.ode.reading import ReadingError, read_expression
 from lgf.ode.trajectory import Forcing
 
 HIGHEST_ORDER = 4
@@ -137,8 +137,8 @@ def _term(term: object) -> str:
         raise DataError(f'a term is given as text such as "u^3", but got {term!r}.')
     try:
         read_expression(term)
-    except ValueError as error:
-        raise DataError(f"the term {term!r} cannot be read: {error}") from error
+    except ReadingError as error:
+        raise DataError(f"the term {term!r} cannot be read: {error.message}.") from error
     return term.strip()
 
 

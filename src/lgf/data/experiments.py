@@ -1,0 +1,178 @@
+"""Experiments from tables and arrays: the doors through which measurements come in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lgf.data.guessing import guess_roles
+from lgf.data.knowledge import DataError
+from lgf.data.observation import Observation
+from lgf.data.tables import ColumnName, Table, read_table
+from lgf.ode.reading import ReadingError
+from lgf.ode.trajectory import Forcing
+
+MOST_EXPERIMENTS = 1_000
+
+ForcingLike = Forcing | str | Callable[[float], float] | Sequence[float] | np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The experiments found in a table, and sentences on what was guessed on the way."""
+
+    observations: tuple[Observation, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_observations(
+    source: Any,
+    *,
+    time: ColumnName | None = None,
+    value: ColumnName | Sequence[ColumnName] | None = None,
+    derivative: int | Sequence[int] | None = None,
+    forcing: ColumnName | None = None,
+    experiment: ColumnName | None = None,
+    weight: ColumnName | None = None,
+    initial: Sequence[float] | Sequence[Sequence[float]] | None = None,
+    delimiter: str | None = None,
+) -> Reading:
+    """The experiments in a table (see `read_table`); columns that are not named are guessed and the guess is noted.
+
+    `derivative` says what each value column measures: 0 for u, 1 for u', 2 for u''. `initial` is one state for all
+    experiments, or one for each.
+    """
+    table = read_table(source, delimiter)
+    roles = guess_roles(table, time, value, derivative, forcing, experiment, weight)
+    groups = _experiments(table, roles.experiment)
+    initials = _initials(initial, len(groups))
+    t, time_notes = _times(table, roles.time)
+    values = np.column_stack([table.numbers(k) for k in roles.values])
+    forces = None if roles.forcing is None else table.numbers(roles.forcing)
+    weights = None if roles.weight is None else table.numbers(roles.weight)
+    observations = []
+    for (name, rows), start in zip(groups.items(), initials, strict=True):
+        rows = rows[~(np.isnan(t[rows]) & np.all(np.isnan(values[rows]), axis=1))]
+        try:
+            observation = Observation(
+                t[rows],
+                values[rows],
+                roles.derivatives,
+                weights=None if weights is None else np.repeat(weights[rows, None], values.shape[1], axis=1),
+                initial=start,
+                forcing=None if forces is None else Forcing.from_samples(t[rows], forces[rows]),
+                name=name,
+            )
+        except ValueError as error:
+            raise DataError(f"experiment {name!r}: {error}" if name else str(error)) from error
+        observations.append(observation)
+    notes = [*table.notes, *roles.notes, *time_notes]
+    if len(groups) > 1:
+        notes.append(f"The table holds {len(groups)} experiments.")
+    return Reading(tuple(observations), tuple(notes))
+
+
+def observations_from_arrays(
+    t: Any,
+    values: Any,
+    *,
+    derivative: int | Sequence[int] = 0,
+    forcing: Any = None,
+    weights: Any = None,
+    initial: Any = None,
+) -> tuple[Observation, ...]:
+    """The experiments in arrays: one array of times and one of values, or lists of them with one entry an experiment.
+
+    Experiments may share their times. Values have one column per measured derivative. `forcing` is a formula, a
+    function, a Forcing, samples at the times, or a list with one of these for each experiment.
+    """
+    if not _is_list(values):
+        if _is_list(t):
+            raise DataError("times are given for several experiments but values for one; give one array for each.")
+        t, values, weights, initial, forcing = [t], [values], [weights], [initial], [forcing]
+    n = len(values)
+    shared = (("times", t), ("weights", weights), ("forcings", forcing))
+    per_experiment = [each if _is_list(each) else [each] * n for _, each in shared]
+    for (what, _), each in zip(shared, per_experiment, strict=True):
+        if len(each) != n:
+            raise DataError(f"there are {len(each)} {what} but {n} experiments; give one for each, or one for all.")
+    found = []
+    for k, (start, times, weight, force) in enumerate(zip(_initials(initial, n), *per_experiment, strict=True)):
+        name = "" if n == 1 else f"experiment {k + 1}"
+        measured = (derivative,) if np.ndim(derivative) == 0 else derivative
+        try:
+            observation = Observation(times, values[k], measured, weight, start, None, name)  # type: ignore[arg-type]
+            found.append(replace(observation, forcing=make_forcing(force, observation.t)))
+        except DataError as error:
+            raise DataError(f"{name}: {error}" if name else str(error)) from error
+    return tuple(found)
+
+
+def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing | None:
+    """The forcing over these times: from a formula, a function, or one sample per time; None stays None."""
+    if forcing is None or isinstance(forcing, Forcing):
+        return forcing
+    try:
+        if isinstance(forcing, str):
+            return Forcing.from_formula(forcing)
+        if callable(forcing):
+            return Forcing.from_function(forcing, float(t[0]), float(t[-1]))
+        return Forcing.from_samples(t, np.asarray(forcing, dtype=float))
+    except ReadingError as error:
+        raise DataError(f"the forcing {forcing!r} cannot be read: {error.message}.") from error
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error)) from error
+
+
+def _is_list(values: Any) -> bool:
+    """Whether there is one entry for each of several experiments."""
+    if not isinstance(values, (list, tuple)) or not values:
+        return False
+    return all(isinstance(v, (str, Forcing)) or callable(v) or isinstance(v, np.ndarray) for v in values) or all(
+        isinstance(v, (list, tuple)) and (len(v) == 0 or np.ndim(v[0]) == 0) for v in values
+    )
+
+
+def _times(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
+    """Times as numbers; dates count in seconds from the first one."""
+    column = table.columns[position]
+    if table.is_numeric(position):
+        return table.numbers(position), []
+    try:
+        dates = column if column.dtype.kind in "Mm" else np.array([str(c) for c in column], dtype="datetime64[us]")
+    except ValueError:
+        return table.numbers(position), []
+    seconds = (dates - dates[0]) / np.timedelta64(1, "s")
+    return seconds, [f"The times in {table.names[position]!r} are dates; t counts seconds from the first one."]
+
+
+def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
+    """Rows of each experiment, in the order of their first appearance."""
+    if position is None:
+        return {"": np.arange(len(table))}
+    labels = table.columns[position]
+    if labels.dtype.kind == "f":
+        labels = np.array([f"{label:g}" for label in labels], dtype=object)
+    _, first, member = np.unique(labels.astype(str), return_index=True, return_inverse=True)
+    if len(first) > MOST_EXPERIMENTS:
+        raise DataError(
+            f"column {table.names[position]!r} names {len(first):,} experiments; at most {MOST_EXPERIMENTS:,} are read."
+        )
+    return {str(labels[first[k]]): np.flatnonzero(member == k) for k in np.argsort(first)}
+
+
+def _initials(initial: Any, n: int) -> list:
+    if initial is None:
+        return [None] * n
+    try:
+        nested = len(initial) > 0 and all(isinstance(state, (Sequence, np.ndarray)) for state in initial)
+    except TypeError:
+        nested = False
+    if not nested or isinstance(initial, str):
+        return [initial] * n
+    if len(initial) != n:
+        raise DataError(
+            f"there are {len(initial)} initial states but {n} experiments; give one for each, or one for all."
+        )
+    return list(initial)

@@ -1,0 +1,88 @@
+"""Measured records that come with the package, as examples; LICENCES.md beside them says where they are from."""
+
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+
+from lgf.data.experiments import read_observations
+from lgf.data.knowledge import DataError, Knowledge
+from lgf.data.observation import Problem
+from lgf.ode.trajectory import Forcing
+
+
+@dataclass(frozen=True)
+class Record:
+    """A shipped record: what it is, its columns, and what is known about the system."""
+
+    name: str
+    description: str
+    time: str
+    value: str
+    derivative: int = 0
+    forcing: str | None = None
+    experiment: str | None = None
+    order: int | None = None
+    formula: str | None = None
+    initial: tuple[float, ...] | None = None
+    stable: bool | None = None
+
+    @property
+    def file(self) -> str:
+        """The name of the file in `lgf/data/records`."""
+        return f"{self.name}.csv"
+
+
+_RECORDS = (
+    Record(
+        "duffing",
+        "Made, not measured: acceleration of a forced Duffing oscillator with 5 % noise (problem b3/duffing, seed 0).",
+        time="t",
+        value="acceleration",
+        derivative=2,
+        order=2,
+        formula="cos(2*t)",
+        initial=(0.0, 1.5),
+        stable=True,
+    ),
+    Record(
+        "impact",
+        "Impact test of a lightly damped structure: force and response, 1,280 samples a second, one mode near 212 Hz.",
+        time="time",
+        value="response",
+        forcing="force",
+        stable=True,
+    ),
+    Record(
+        "growth",
+        "Growth of one bacterial strain in 12 wells of a plate: optical density over 12 hours, 52 times each.",
+        time="time",
+        value="od",
+        experiment="well",
+    ),
+)
+
+
+def records() -> dict[str, Record]:
+    """The shipped records by name."""
+    return {record.name: record for record in _RECORDS}
+
+
+def load_record(name: str) -> Problem:
+    """The shipped record as a problem: its experiments and what is known about the system."""
+    record = records().get(name)
+    if record is None:
+        raise DataError(f"there is no record named {name!r}; the records are {', '.join(records())}.")
+    with as_file(files("lgf.data").joinpath("records", record.file)) as path:
+        reading = read_observations(
+            path,
+            time=record.time,
+            value=record.value,
+            derivative=record.derivative,
+            forcing=record.forcing,
+            experiment=record.experiment,
+            initial=record.initial,
+        )
+    forcing = None if record.formula is None else Forcing.from_formula(record.formula)
+    forced = True if record.forcing or record.formula else None
+    return Problem(
+        reading.observations, Knowledge(order=record.order, stable=record.stable, forced=forced, forcing=forcing)
+    )
