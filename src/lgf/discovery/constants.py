@@ -39,7 +39,8 @@ class FitSettings:
     n_starts: int = 96
     n_refined: int = 3
     residual_iterations: int = 25
-    windows: tuple[float, ...] = (0.15, 0.3, 0.6, 1.0)  # when only derivatives of u were measured
+    windows: tuple[float, ...] = (0.05, 0.12, 0.3, 0.6, 1.0)  # grown when the first guess misses the whole window
+    grow_above: float = 0.5  # by more than this (relative loss)
     iterations: int = 20
     tolerance: float = 1e-3
     rtol: float = 1e-5
@@ -167,8 +168,9 @@ def _trajectory_stage(
     rescue: bool,
 ):
     """(x, loss, normal matrix, status, evaluations, steps) of the best trajectory found."""
-    grow = target.derivatives_only
-    best = _levenberg(compiled, target, settings, starts, lower, upper, grow and rescue)
+    loss, _ = _lane_loss(compiled, target, settings, np.clip(starts[0], lower, upper), target.windows())
+    grow = rescue and not loss <= settings.grow_above
+    best = _levenberg(compiled, target, settings, starts, lower, upper, grow)
     poor = settings.rescue_above * target.noise_loss
     if rescue and not best[1] <= poor and compiled.n_constants and best[5] < settings.steps_per_fit:
         others = _other_starts(skeleton, compiled, target, starts, best[0])
@@ -195,7 +197,8 @@ def _levenberg(
         result = fit_trajectory(
             flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
             compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
-            settings.steps_per_solve, target.with_top, settings.iterations if whole else 4, settings.tolerance,
+            settings.steps_per_solve, target.with_top, settings.iterations if whole else 3,
+            settings.tolerance if whole else 0.05,
             settings.steps_per_fit,
         )  # fmt: skip
         evaluations += result[4]
@@ -225,10 +228,10 @@ def _lane_loss(
 def _other_starts(
     skeleton: Skeleton, compiled: CompiledSkeleton, target: Target, starts: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Eight starts away from those already tried: ones, absolute values, random signs and scales."""
+    """Eight starts for a second try: what was found so far, ones, absolute values, random signs and scales."""
     rng = np.random.default_rng(zlib.crc32(str(skeleton).encode()))
     p = compiled.n_constants
-    rows = [np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
+    rows = [starts[0, :p], x[:p], np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
     rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]
     while len(rows) < LANES:
         rows.append(starts[0, :p] * rng.choice([-1.0, 1.0], p) * 10.0 ** rng.uniform(-1, 1, p))

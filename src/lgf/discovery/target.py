@@ -46,11 +46,6 @@ class Target:
         return self.order in self.measured
 
     @property
-    def derivatives_only(self) -> bool:
-        """Whether u itself was never measured, so that a fit had better grow its window."""
-        return 0 not in self.measured
-
-    @property
     def noise_loss(self) -> float:
         """The loss to be expected of the true equation, by the estimate of the noise."""
         return self.n_samples / self.power

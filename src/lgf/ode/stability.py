@@ -6,7 +6,7 @@ of the first-order form decide. Everything else (explicit time, several branches
 equilibrium in reach) is left to trajectories from sampled states: they must stay bounded.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -16,7 +16,7 @@ from lgf.ode.kernels.integrator import BLEW_UP, N_STAGES, N_WORK, OK, integrate
 from lgf.ode.kernels.machine import LANES, WIDE, evaluate_wide
 from lgf.ode.program import CompiledSkeleton, compile_skeleton
 from lgf.ode.skeleton import Equation
-from lgf.ode.solving import NO_TABLE
+from lgf.ode.solving import NO_TABLE, STATUSES, solve
 
 
 class Verdict(StrEnum):
@@ -63,12 +63,12 @@ def assess(
     compiled = compile_skeleton(equation.skeleton, ZERO)
     constants = np.asarray(equation.values, float)
     if not equation.skeleton.autonomous:
-        return _by_trajectories(compiled, constants, size, window, settings, "time appears in the equation")
+        return _by_trajectories(equation, compiled, size, window, settings, "time appears in the equation")
     if compiled.degree != 1:
-        return _by_trajectories(compiled, constants, size, window, settings, "the equation has several branches")
+        return _by_trajectories(equation, compiled, size, window, settings, "the equation has several branches")
     rests = _equilibria(compiled, constants, size, settings)
     if not len(rests):
-        return _by_trajectories(compiled, constants, size, window, settings, "no equilibrium was found")
+        return _by_trajectories(equation, compiled, size, window, settings, "no equilibrium was found")
     leading = np.array([_leading_eigenvalue(compiled, constants, u, size) for u in rests])
     usable = np.isfinite(leading)
     rests, leading = rests[usable], leading[usable]
@@ -84,7 +84,7 @@ def assess(
             Verdict.UNSTABLE,
             f"every equilibrium has an eigenvalue with positive real part (u = {at:.4g}: {leading.min():.3g}).",
         )
-    return _by_trajectories(compiled, constants, size, window, settings, "eigenvalues lie on the imaginary axis")
+    return _by_trajectories(equation, compiled, size, window, settings, "eigenvalues lie on the imaginary axis")
 
 
 def _field(compiled: CompiledSkeleton, constants: np.ndarray, states: np.ndarray) -> np.ndarray:
@@ -147,35 +147,52 @@ def _leading_eigenvalue(compiled: CompiledSkeleton, constants: np.ndarray, u: fl
 
 
 def _by_trajectories(
+    equation: Equation,
     compiled: CompiledSkeleton,
-    constants: np.ndarray,
     size: float,
     window: tuple[float, float],
     settings: StabilitySettings,
     why: str,
 ) -> Stability:
     """The verdict of eight trajectories from sampled states of the given size."""
-    n = compiled.order
     t = np.linspace(*window, 201)
-    rng = np.random.default_rng(0)
-    y = size * rng.uniform(-1.0, 1.0, (n, LANES))
-    start = np.abs(y).max(axis=0)
-    flow = compiled.flow
-    reached, status = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    states = np.zeros((len(t), n + 1, LANES))
-    integrate(
-        flow.code, flow.outputs, compiled.degree, flow.literals, n, np.repeat(constants[:, None], LANES, axis=1),
-        LANES, y, t, *NO_TABLE, 1e-5, np.full(n, 1e-7 * size), (t[-1] - t[0]) / 20, 1e3 * settings.growth * size,
-        np.full(n, 1e-6 * size), settings.max_steps, False, False, 0.0, 0.0, np.zeros((flow.n_registers, LANES)),
-        np.zeros((N_WORK, LANES)), np.zeros((N_STAGES, n, LANES)), states, reached, status,
-    )  # fmt: skip
+    starts = size * np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.order, LANES))
+    limit = 1e3 * settings.growth * size
+    if compiled.degree == 1:
+        u, status = _lanes(compiled, np.asarray(equation.values, float), starts, t, size, limit, settings.max_steps)
+    else:
+        free = replace(equation, forcing=ZERO)
+        solved = [solve(free, y, t, rtol=1e-5, limit=limit, max_steps=settings.max_steps) for y in starts.T]
+        u, status = np.column_stack([s.u for s in solved]), np.array([STATUSES.index(s.status) for s in solved])
     done = status == OK
-    grown = (status == BLEW_UP) | (done & (np.abs(states[-1, 0]) > settings.growth * start))
+    grown = (status == BLEW_UP) | (done & (np.abs(u[-1]) > settings.growth * np.abs(starts).max(axis=0)))
     if grown.any():
         return Stability(Verdict.UNSTABLE, f"{why}; {int(grown.sum())} of {LANES} sampled trajectories grew.")
     if done.sum() >= LANES // 2:
-        early = np.abs(states[: len(t) // 4, 0][:, done]).max(axis=0)
-        late = np.abs(states[3 * len(t) // 4 :, 0][:, done]).max(axis=0)
+        early = np.abs(u[: len(t) // 4][:, done]).max(axis=0)
+        late = np.abs(u[3 * len(t) // 4 :][:, done]).max(axis=0)
         word = "decayed" if np.all(late < 0.9 * early) else "stayed bounded"
         return Stability(Verdict.STABLE, f"{why}; {int(done.sum())} of {LANES} sampled trajectories {word}.")
     return Stability(Verdict.UNKNOWN, f"{why}; most sampled trajectories could not be followed.")
+
+
+def _lanes(
+    compiled: CompiledSkeleton,
+    constants: np.ndarray,
+    starts: np.ndarray,
+    t: np.ndarray,
+    size: float,
+    limit: float,
+    max_steps: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(u [N, lane], status [lane]) of one trajectory per column of starts [order, lane]."""
+    flow, n = compiled.flow, compiled.order
+    reached, status = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    states = np.zeros((len(t), n + 1, LANES))
+    integrate(
+        flow.code, flow.outputs, 1, flow.literals, n, np.repeat(constants[:, None], LANES, axis=1), LANES,
+        starts.copy(), t, *NO_TABLE, 1e-5, np.full(n, 1e-7 * size), (t[-1] - t[0]) / 20, limit,
+        np.full(n, 1e-6 * size), max_steps, False, False, 0.0, 0.0, np.zeros((flow.n_registers, LANES)),
+        np.zeros((N_WORK, LANES)), np.zeros((N_STAGES, n, LANES)), states, reached, status,
+    )  # fmt: skip
+    return states[:, 0], status

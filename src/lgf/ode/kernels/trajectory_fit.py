@@ -248,7 +248,7 @@ def fit_trajectory(
     """The best unknowns found from the best of the starts: (x, loss, J'WJ, status, solves, steps).
 
     starts [s, P] are compared by their loss, at most eight at a time; Levenberg-Marquardt goes on from the best until
-    the loss falls by less than `tolerance` (relative) twice in a row, or `budget` steps have been tried. windows [E]
+    the loss falls by less than `tolerance` (relative), or cannot be made to fall twice in a row, or `budget` steps have been tried. windows [E]
     says how many samples of each experiment count.
     """
     P = starts.shape[1]
@@ -292,7 +292,7 @@ def fit_trajectory(
     steps_of = np.zeros(P)
     J = np.zeros((P + 1, total_rows))
     damping = 1e-3
-    small = 0
+    failures = 0
     moved = True
     for _ in range(max_iterations):
         loss, tried, status = _normal_equations(
@@ -310,8 +310,10 @@ def fit_trajectory(
                 z = x[j] + change[j]
                 z = z if abs(z) < 1e8 else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
+        # A trial that needs far more steps than the point it leaves is no improvement worth waiting for.
+        patience = min(max_steps, 2 * tried + 50)
         tried, _ = losses_of_lanes(
-            code, outputs, degree, literals, n, p, record, windows, X, LANES, rtol, max_steps, with_top, work
+            code, outputs, degree, literals, n, p, record, windows, X, LANES, rtol, patience, with_top, work
         )
         steps += tried
         solves += LANES
@@ -322,15 +324,15 @@ def fit_trajectory(
         moved = work.loss[winner] < best
         if not moved:
             damping = min(damping * 1e4, 1e8)
-            small += 1
+            failures += 1
         else:
             gain = (best - work.loss[winner]) / best
             best = work.loss[winner]
             for j in range(P):
                 x[j] = X[j, winner]
             damping = min(max(damping * 10.0 ** (winner - 3), 1e-9), 1e8)
-            small = small + 1 if gain < tolerance else 0
-        if small >= 2 or steps > budget:
+            failures = 2 if gain < tolerance else 0
+        if failures >= 2 or steps > budget:
             break
     if moved:
         loss, tried, status = _normal_equations(
