@@ -18,6 +18,7 @@ from lgf.ode.terms import (
     Monomial,
     Terms,
     accumulate,
+    common_factor,
     has_constants,
     in_order,
     n_constants,
@@ -49,9 +50,9 @@ def to_terms(e: Expression, pool: list[float]) -> Terms:
         result: Terms = {}
         for a in e.args:
             accumulate(result, to_terms(a, pool))
-        return result
+        return reduced(result, pool)
     if head == "*":
-        return multiply([to_terms(a, pool) for a in e.args], pool)
+        return _product(e, pool)
     if head == "^":
         if e.args[0].head == "symbol" and e.args[1].head == "number":
             return {(e.args,): UNIT}
@@ -59,10 +60,31 @@ def to_terms(e: Expression, pool: list[float]) -> Terms:
     return _apply(head, to_terms(e.args[0], pool), pool)
 
 
-def multiply(parts: list[Terms], pool: list[float]) -> Terms:
-    """The product of sums: equal bases merged, scales pulled out of sums, expanded where that keeps the family."""
+def _product(e: Expression, pool: list[float]) -> Terms:
+    """The terms of a product; its leaves, which are most of it, without a detour over terms of their own."""
     free, value = UNIT
     factors: dict[Expression, Expression] = {}
+    parts = []
+    for a in e.args:
+        if a.head == "constant":
+            free, value = True, value * pool[a.args[0]]
+        elif a.head == "number":
+            value *= a.args[0]
+        elif a.head == "symbol":
+            factors[a] = _sum_of_exponents(factors[a], ONE, pool) if a in factors else ONE
+        else:
+            parts.append(to_terms(a, pool))
+    return _multiply(free, value, factors, parts, pool)
+
+
+def multiply(parts: list[Terms], pool: list[float]) -> Terms:
+    """The product of sums: equal bases merged, scales pulled out of sums, expanded where that keeps the family."""
+    return _multiply(False, 1.0, {}, parts, pool)
+
+
+def _multiply(
+    free: bool, value: float, factors: dict[Expression, Expression], parts: list[Terms], pool: list[float]
+) -> Terms:
     for part in parts:
         if not part:
             return {}
@@ -72,10 +94,26 @@ def multiply(parts: list[Terms], pool: list[float]) -> Terms:
             for base, exponent in monomial:
                 factors[base] = _sum_of_exponents(factors[base], exponent, pool) if base in factors else exponent
     sums: list[Terms] = [part for part in parts if len(part) > 1]
-    if not sums and all(base.head not in ("+", "*") and base is not EULER for base in factors):
+    if not sums and not any(base.head in ("+", "*") or base is EULER for base in factors):
         monomial = sorted_monomial(factors)
         return {monomial: (free, value)} if free or value != 0.0 else {}
+    for base in [b for b, e in factors.items() if b.head == "+" and e == ONE]:
+        del factors[base]
+        sums.append(to_terms(base, pool))
+    if len(sums) == 1 and _distributes(free, factors, sums[0]):
+        result: Terms = {}
+        for monomial, (part_free, part_value) in sums[0].items():
+            part = {monomial: (free or part_free, value * part_value)}
+            accumulate(result, multiply([part, {sorted_monomial(factors): UNIT}], pool))
+        return reduced(result, pool)
     return _multiply_sums(free, value, factors, sums, pool)
+
+
+def _distributes(free: bool, factors: dict[Expression, Expression], terms: Terms) -> bool:
+    """Whether a factor can be drawn into the sum and leaves the family as it is."""
+    if free and sum(not c[0] for c in terms.values()) > 1:
+        return False
+    return all(base.head != "+" for base in factors) and not has_constants(tuple(factors.items()))
 
 
 def _sum_of_exponents(a: Expression, b: Expression, pool: list[float]) -> Expression:
@@ -137,7 +175,41 @@ def _expand(free: bool, value: float, monomial: Monomial, pool: list[float]) -> 
         parts.extend({m: c} for m, c in choice)
         accumulate(result, multiply(parts, pool))
     freedom = free + sum(c[0] for s in sums for c in s.values())
-    return result if sum(c[0] for c in result.values()) <= freedom else whole
+    return reduced(result, pool) if sum(c[0] for c in result.values()) <= freedom else whole
+
+
+def reduced(terms: Terms, pool: list[float]) -> Terms:
+    """The sum with what other free terms say already taken out of its products: C*u + C*u*(1 - u) is C*u + C*u^2."""
+    products = [m for m in terms for base, exponent in m if base.head == "+" and exponent == ONE]
+    for monomial in products:
+        free, value = terms[monomial]
+        if not free or has_constants(monomial):
+            continue
+        expanded = _expand(False, 1.0, monomial, pool)
+        said = [m for m in expanded if m in terms and terms[m][0] and m != monomial]
+        if said:
+            del terms[monomial]
+            for m in said:
+                accumulate(terms, {m: (True, value * expanded.pop(m)[1])})
+            if expanded:
+                accumulate(terms, factored(expanded, value, pool))
+            return reduced(terms, pool)
+    return terms
+
+
+def factored(terms: Terms, value: float, pool: list[float]) -> Terms:
+    """A free coefficient of this value times the sum, common factor in front."""
+    common = common_factor(terms)
+    inside = times(terms, tuple((base, number(-e)) for base, e in common.items()), pool)
+    return multiply([{tuple((base, _exponent(e)) for base, e in common.items()): (True, value)}, inside], pool)
+
+
+def times(terms: Terms, factor: Monomial, pool: list[float]) -> Terms:
+    """Every term times the factor."""
+    result: Terms = {}
+    for monomial, coefficient in terms.items():
+        accumulate(result, multiply([{monomial: coefficient}, {factor: UNIT}], pool))
+    return result
 
 
 def _scale_is_free(terms: Terms, exponent: Expression) -> bool:
@@ -168,8 +240,14 @@ def normalise_scale(terms: Terms, exponent: Expression, free: bool, pool: list[f
     unsound = divisor == 0.0 or math.isinf(divisor) or scale == 0.0 or math.isinf(scale)
     if unsound or (not pivot_free and divisor == 1.0):
         return terms, 1.0
-    scaled = {m: (pivot_free or c_free, v / divisor) for m, (c_free, v) in terms.items()}
-    scaled[pivot] = (False, -1.0 if value / divisor < 0.0 else 1.0)
+    scaled: Terms = {}
+    for monomial, (term_free, term_value) in terms.items():
+        if monomial == pivot:
+            accumulate(scaled, {pivot: (False, -1.0 if value / divisor < 0.0 else 1.0)})
+        elif term_free or not pivot_free:
+            accumulate(scaled, {monomial: (term_free, term_value / divisor)})
+        else:  # a coefficient that has become free can take up scales from inside its monomial
+            accumulate(scaled, multiply([{monomial: (True, term_value / divisor)}], pool))
     return scaled, scale
 
 
@@ -189,7 +267,7 @@ def _raise(base: Terms, exponent: Terms, pool: list[float]) -> Terms:
         scale = _real(pow, magnitude, e.args[0] if e.head == "number" else pool[e.args[0]])
         # a number to an open power is tied to that power, unless it stands alone
         foldable = free or (math.isfinite(scale) and scale != 0.0 and (e.head == "number" or magnitude == 1.0))
-        if monomial == () and (free or value > 0.0) and e.head == "constant":
+        if not monomial and e.head == "constant" and (free or (value > 0.0 and value != 1.0)):
             return {(): (True, scale)}
         if foldable and (monomial or whole or not value < 0.0):
             inside = {monomial: UNIT if whole or not value < 0.0 else (False, -1.0)}
@@ -202,7 +280,7 @@ def _raise_whole(terms: Terms, exponent: Expression, pool: list[float]) -> Monom
     if len(terms) == 1:
         ((monomial, coefficient),) = terms.items()
         whole = exponent.head == "number" and exponent.args[0].is_integer()
-        if coefficient == UNIT and (whole or (len(monomial) == 1 and _draws_in(*monomial[0]))):
+        if coefficient == UNIT and (whole or not monomial or (len(monomial) == 1 and _draws_in(*monomial[0]))):
             return tuple((base, _product_of_exponents(e, exponent, pool)) for base, e in monomial)
     return ((to_expression(terms, pool), exponent),)
 
@@ -231,7 +309,7 @@ def _apply(name: str, argument: Terms, pool: list[float]) -> Terms:
             return {(): (free, image)} if free or image != 0.0 else {}
     result: Terms = {}
     scale = 1.0
-    free = all(f for f, _ in argument.values()) and _scale_is_free(argument, ONE)
+    free = bool(argument) and _scale_is_free(argument, ONE)
     if name == "log" and free:
         result[()] = (True, _real(math.log, abs(argument[in_order(argument)[-1]][1])))
         argument, _ = normalise_scale(argument, HALF, True, pool)  # as for a root, the sign stays inside
@@ -241,12 +319,23 @@ def _apply(name: str, argument: Terms, pool: list[float]) -> Terms:
         scale = abs(scale)
     else:
         free = False
-        fixed = [m for m in in_order(argument) if not argument[m][0]]
-        if fixed and argument[fixed[-1]][1] < 0.0 and name != "log":
+        if name != "log" and _is_negative(argument):
             argument = {m: (f, -v) for m, (f, v) in argument.items()}
-            scale = 1.0 if name == "cos" or name == "abs" else -1.0
+            scale = 1.0 if name in ("cos", "abs") else -1.0
     accumulate(result, {((function(name, to_expression(argument, pool)), ONE),): (free, scale)})
     return result
+
+
+def _is_negative(terms: Terms) -> bool:
+    """Whether a sum is better written as minus another: most fixed terms negative, or half of them and u - 1 for 1 - u.
+
+    These are the signs that SymPy chooses, so that its nodes can be counted here.
+    """
+    signs = [terms[m][1] < 0.0 for m in in_order(terms) if not terms[m][0]]
+    negative = sum(signs)
+    if 2 * negative != len(signs):
+        return 2 * negative > len(signs)
+    return bool(signs) and (not signs[-1] if () in terms and not terms[()][0] else signs[0])
 
 
 _REAL_FUNCTIONS = {"sin": math.sin, "cos": math.cos, "log": math.log, "abs": abs, "tanh": math.tanh}

@@ -11,7 +11,11 @@ from lgf.ode.expression import Expression
 
 
 def node_count(expression: Expression) -> int:
-    """Number of SymPy nodes of the expression; for one in canonical form exactly SymPy's own count."""
+    """Number of SymPy nodes of the expression, SymPy's own count if it is filled in and in canonical form.
+
+    Rare exceptions: a function whose argument has as many positive as negative terms (SymPy then chooses the sign by
+    its order of terms), and abs of a product or power.
+    """
     count = 0
     for node in expression.nodes():
         if node.head == "symbol":

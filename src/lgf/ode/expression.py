@@ -31,10 +31,10 @@ class Expression:
     args: tuple
 
     def __init__(self, head: str, args: tuple):
-        object.__setattr__(self, "head", head)
-        object.__setattr__(self, "args", args)
-        object.__setattr__(self, "_hash", hash((head, args)))
-        object.__setattr__(self, "_key", None)
+        _set_head(self, head)
+        _set_args(self, args)
+        _set_hash(self, hash((head, args)))
+        _set_key(self, None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("an Expression is immutable")
@@ -62,7 +62,7 @@ class Expression:
                 key = (_LEAF_RANK[self.head], self.head, () if self.head == "constant" else self.args)
             else:
                 key = (3, self.head, tuple(a.sort_key() for a in self.args))
-            object.__setattr__(self, "_key", key)
+            _set_key(self, key)
         return self._key  # pyright: ignore[reportReturnType]
 
     def __repr__(self) -> str:
@@ -106,6 +106,10 @@ class Expression:
         return mul(MINUS_ONE, self)
 
 
+# the slots' own setters: past the guard of __setattr__, and twice as fast as object.__setattr__
+_set_head, _set_args, _set_hash, _set_key = (
+    Expression.__dict__[name].__set__ for name in ("head", "args", "_hash", "_key")
+)
 _LEAF_RANK = {"number": 0, "constant": 1, "symbol": 2}
 
 
@@ -114,9 +118,12 @@ def number(value: float) -> Expression:
     return Expression("number", (float(value) + 0.0,))  # + 0.0 turns -0.0 into 0.0
 
 
+_CONSTANTS = tuple(Expression("constant", (i,)) for i in range(64))
+
+
 def constant(index: int) -> Expression:
     """The open constant with this index."""
-    return Expression("constant", (index,))
+    return _CONSTANTS[index] if index < len(_CONSTANTS) else Expression("constant", (index,))
 
 
 def symbol(name: str, derivative: int = 0) -> Expression:

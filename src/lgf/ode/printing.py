@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from lgf.ode.expression import MINUS_ONE, Expression, number, power, symbol
+from lgf.ode.expression import MINUS_ONE, Expression, number, symbol
 
 
 def format_number(value: float, error: float | None = None) -> str:
@@ -116,8 +116,11 @@ class _Plain:
         return first + "".join(f" - {text[1:]}" if text.startswith("-") else f" + {text}" for text in others)
 
     def is_divisor(self, e: Expression) -> bool:
-        """Whether the factor is written behind a `/`: a negative whole power."""
-        return e.head == "^" and e.args[1].head == "number" and e.args[1].args[0] < 0 and e.args[1].args[0].is_integer()
+        """Whether the factor is written behind a `/`: a negative whole power (of a number only 1/0 is left unfolded)."""
+        if e.head != "^" or e.args[1].head != "number":
+            return False
+        exponent = e.args[1].args[0]
+        return exponent == -1.0 or (exponent < 0.0 and exponent.is_integer() and e.args[0].head != "number")
 
     def inverse(self, e: Expression) -> Expression:
         base, exponent = e.args
@@ -142,8 +145,9 @@ class _Plain:
         return text
 
     def power(self, base: Expression, exponent: Expression) -> str:
-        if exponent.head == "number" and exponent.args[0] < 0 and exponent.args[0].is_integer():
-            return "1/" + self.factor(self.inverse(Expression("^", (base, exponent))))
+        whole = Expression("^", (base, exponent))
+        if self.is_divisor(whole):
+            return "1/" + self.factor(self.inverse(whole))
         below, above = self.text(base), self.text(exponent)
         if base.head in ("+", "*", "^") or below.startswith("-"):
             below = self.parentheses(below)
@@ -166,8 +170,8 @@ class _Display(_Plain):
         return format_number(self.values[index], None if self.errors is None else self.errors[index])
 
     def product(self, e: Expression) -> str:
-        numbers: list[Expression] = [a for a in e.args if a.head in ("number", "constant")]
-        others = tuple(a for a in e.args if a.head not in ("number", "constant"))
+        numbers = [a for a in e.args if a.head in ("number", "constant")]
+        others: list[Expression] = [a for a in e.args if a.head not in ("number", "constant")]
         if len(numbers) > 1 and others:
             value = math.prod(a.args[0] if a.head == "number" else self.values[a.args[0]] for a in numbers)
             coefficient = format_number(value)
@@ -175,7 +179,7 @@ class _Display(_Plain):
             coefficient = self.text(numbers[0])
         else:
             return super().product(e)
-        rest = super().product(Expression("*", others)) if len(others) > 1 else self.factor(others[0])
+        rest = super().product(Expression("*", tuple(others))) if len(others) > 1 else self.factor(others[0])
         if rest.startswith("1/"):
             return coefficient + rest[1:]
         return f"{coefficient} {rest}" if rest[0].isalpha() else f"{coefficient}*{rest}"
@@ -240,8 +244,9 @@ class _Latex(_Display):
         return self.times.join(self.factor(a, first=i == 0) for i, a in enumerate(factors))
 
     def power(self, base: Expression, exponent: Expression) -> str:
-        if exponent.head == "number" and exponent.args[0] < 0 and exponent.args[0].is_integer():
-            return rf"\frac{{1}}{{{self.text(power(base, number(-exponent.args[0])))}}}"
+        whole = Expression("^", (base, exponent))
+        if self.is_divisor(whole):
+            return rf"\frac{{1}}{{{self.text(self.inverse(whole))}}}"
         below = self.text(base)
         # a derivative or a function already carries a mark of its own where the exponent would go
         bare = base.head in ("sqrt", "abs") or (base.head in ("number", "constant") and not below.startswith("-"))

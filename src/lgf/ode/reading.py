@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from lgf.ode.expression import FUNCTIONS, MINUS_ONE, Expression, add, constant, function, mul, number, power, symbol
 
-MAX_LENGTH = 5_000  # characters; keeps the slowest text far below 50 ms
+MAX_LENGTH = 3_000  # characters; keeps the slowest text far below 50 ms
 MAX_DEPTH = 64  # nested parentheses and powers; five Python frames each, of the thousand there are
 MAX_ORDER = 20  # of a derivative
 

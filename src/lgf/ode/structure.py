@@ -2,7 +2,7 @@
 
 import math
 
-from lgf.ode.canonical import multiply, to_terms
+from lgf.ode.canonical import factored, multiply, reduced, times, to_terms
 from lgf.ode.expression import ONE, ZERO, Expression, F, constant, mul, number, power, rebuild
 from lgf.ode.printing import plain
 from lgf.ode.terms import (
@@ -12,6 +12,7 @@ from lgf.ode.terms import (
     Monomial,
     Terms,
     accumulate,
+    common_factor,
     has_constants,
     in_order,
     n_constants,
@@ -43,7 +44,7 @@ def _opened(terms: Terms, pool: list[float]) -> Terms:
     result: Terms = {}
     for monomial, (_, value) in terms.items():
         accumulate(result, multiply([{monomial: (True, value)}], pool))
-    return result
+    return reduced(result, pool)
 
 
 def _grouped(terms: Terms, pool: list[float]) -> Terms:
@@ -52,11 +53,8 @@ def _grouped(terms: Terms, pool: list[float]) -> Terms:
     if len(fixed) < 2:
         return _opened(terms, pool)
     rest = _opened({m: c for m, c in terms.items() if c[0]}, pool)
-    common = _common(fixed)
-    inside = _times(fixed, tuple((b, number(-e)) for b, e in common.items()), pool)
-    front: Terms = {tuple((b, number(e)) for b, e in common.items()): (True, math.nan)}
-    accumulate(rest, multiply([front, inside], pool))
-    return rest
+    accumulate(rest, factored(fixed, math.nan, pool))
+    return reduced(rest, pool)
 
 
 def cleared(terms: Terms, pool: list[float]) -> Terms:
@@ -66,14 +64,14 @@ def cleared(terms: Terms, pool: list[float]) -> Terms:
     """
     if len(terms) < 2:
         return terms
-    common = _common(terms)
+    common = common_factor(terms)
     multiplier = [(base, number(-e)) for base, e in common.items()]
     for monomial in in_order(terms):
         for base, e in monomial:
             inside = has_constants(((base, ONE),))
             if inside and len(terms) == 2 and e.head == "number" and e.args[0] < 0.0:
                 multiplier.append((base, number(-e.args[0])))
-    terms = _times(terms, tuple(multiplier), pool) if multiplier else terms
+    terms = times(terms, tuple(multiplier), pool) if multiplier else terms
     return _without_leading_exponential(terms, pool)
 
 
@@ -84,33 +82,8 @@ def _without_leading_exponential(terms: Terms, pool: list[float]) -> Terms:
     if exponent is None or (len(terms) > 2 and has_constants(((EULER, exponent),))):
         return terms
     others = {m: c for m, c in terms.items() if m != leading}
-    result = _times(others, ((EULER, mul(number(-1.0), exponent)),), pool)
+    result = times(others, ((EULER, mul(number(-1.0), exponent)),), pool)
     accumulate(result, {tuple(pair for pair in leading if pair[0] is not EULER): terms[leading]})
-    return result
-
-
-def _common(terms: Terms) -> dict[Expression, float]:
-    """Exponents of the factor common to all terms, negative where it clears a denominator; bases without constants."""
-    bases: dict[Expression, list[float]] = {}
-    blocked = set()
-    for monomial in terms:
-        for base, e in monomial:
-            if base is EULER or e.head != "number" or has_constants(((base, ONE),)):
-                blocked.add(base)
-            else:
-                bases.setdefault(base, []).append(e.args[0])
-    common = {}
-    for base, exponents in bases.items():
-        lowest = min(exponents) if len(exponents) == len(terms) else min(0.0, *exponents)
-        if lowest != 0.0 and base not in blocked:
-            common[base] = lowest
-    return common
-
-
-def _times(terms: Terms, factor: Monomial, pool: list[float]) -> Terms:
-    result: Terms = {}
-    for monomial, coefficient in terms.items():
-        accumulate(result, multiply([{monomial: coefficient}, {factor: UNIT}], pool))
     return result
 
 

@@ -119,3 +119,28 @@ def sorted_monomial(factors: dict[Expression, Expression]) -> Monomial:
 def _pair_key(pair: tuple[Expression, Expression]) -> tuple:
     divides = pair[1].head == "number" and pair[1].args[0] < 0.0
     return divides, pair[0].sort_key(), pair[1].sort_key()
+
+
+def common_factor(terms: Terms) -> dict[Expression, float]:
+    """Exponents of the factor common to all terms, negative where it clears a denominator; bases without constants.
+
+    A term with an open exponent goes along with any factor: u^C*u is u^C.
+    """
+    exponents: dict[Expression, list[float]] = {}
+    open_ones: dict[Expression, int] = {}
+    blocked = {EULER}
+    for monomial in terms:
+        for base, e in monomial:
+            if e.head == "constant":
+                open_ones[base] = open_ones.get(base, 0) + 1
+            elif e.head == "number" and not has_constants(((base, ONE),)):
+                exponents.setdefault(base, []).append(e.args[0])
+            else:
+                blocked.add(base)
+    common = {}
+    for base, found in exponents.items():
+        everywhere = len(found) + open_ones.get(base, 0) == len(terms)
+        lowest = min(found) if everywhere else min(0.0, *found)
+        if lowest != 0.0 and base not in blocked:
+            common[base] = lowest
+    return common

@@ -1,0 +1,63 @@
+"""Speed of the symbolic layer: `python benchmarks/speed_symbolic.py` prints what `measure()` returns."""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from lgf.ode.canonical import canonical
+from lgf.ode.complexity import node_count
+from lgf.ode.reading import read_equation, read_expression
+from lgf.ode.skeleton import Skeleton
+from lgf.ode.structure import structure
+
+SENTENCES = (
+    "C*u + C*u' + C*u^3 + C*sin(C*t)*u'^2",
+    "C*u^2*(C + u^2*C) + C*exp(u*C)",
+    "C*t*u^3/(C + u^2*C) + C*log(u*C*t) + C",
+    "C*diff(diff(u,t),t) + C*t*diff(u,t)*u + C*sin(C*t)*u",
+    "C/t*cos(C*t^2)*diff(u,t)*diff(u,t) + C*u - C*t^2*exp(C*t)",
+    "C + C*u + C*u*u'/(1 + C*u^2) + C*cos(C*t + C)",
+    "(C*u + C*u' + C*sin(C*t))/(1 + C*u^2)",
+    "C*u' + C*u*(1 - C*u)*(C*u - 1) + C*abs(u')*u'",
+)
+
+
+def _seconds(work: Callable[[], object], repeats: int = 7) -> float:
+    """Median time of one call over all sentences, in seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _import_seconds(module: str) -> float:
+    code = f"import time; s = time.perf_counter(); import {module}; print(time.perf_counter() - s)"
+    runs = (subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True) for _ in range(3))
+    return min(float(run.stdout) for run in runs)
+
+
+def measure() -> dict[str, float]:
+    """Microseconds per sentence for each step of the symbolic layer, and milliseconds for its import."""
+    rounds = 50
+    trees = [read_expression(s) for s in SENTENCES]
+    sides = [read_equation(f"{s} = F") for s in SENTENCES]
+    per_sentence = 1e6 / (rounds * len(SENTENCES))
+    return {
+        "read_us": per_sentence * _seconds(lambda: [read_expression(s) for _ in range(rounds) for s in SENTENCES]),
+        "canonical_us": per_sentence * _seconds(lambda: [canonical(e) for _ in range(rounds) for e in trees]),
+        "structure_us": per_sentence * _seconds(lambda: [structure(*s) for _ in range(rounds) for s in sides]),
+        "node_count_us": per_sentence * _seconds(lambda: [node_count(e) for _ in range(rounds) for e in trees]),
+        "sentence_to_skeleton_us": per_sentence
+        * _seconds(lambda: [Skeleton.from_sentence("explicit", e, 3) for _ in range(rounds) for e in trees]),
+        "import_lgf_ms": 1e3 * _import_seconds("lgf"),
+        "import_lgf_ode_skeleton_ms": 1e3 * _import_seconds("lgf.ode.skeleton"),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: round(value, 1) for name, value in measure().items()}, indent=2))

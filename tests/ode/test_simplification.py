@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from lgf.ode.simplification import PAPER, SimplifySettings, simplify
+from lgf.ode.skeleton import Equation, Skeleton
+
+T = np.linspace(0, 5, 50)
+DATA = {"t": T, "u": 1 + 0.5 * np.cos(T), "u'": -0.5 * np.sin(T), "u''": -0.5 * np.cos(T), "F": np.sin(T)}
+
+
+def _simplified(text, values, settings=PAPER, scale=1.0):
+    data = {k: v if k == "t" else v * scale for k, v in DATA.items()}
+    return simplify(Equation(Skeleton.read(text), tuple(values)), data, settings)
+
+
+@pytest.mark.parametrize("settings", [PAPER, SimplifySettings()])
+def test_negligible_summands_go(settings):
+    result = _simplified("C*u'' + C*u' + C*u + C*u^3 = F", (1.1, 0.5, 2.0, 1e-3), settings)
+    assert str(result.skeleton) == "C*u'' + C*u' + C*u = F"
+    assert result.values == (1.1, 0.5, 2.0)
+
+
+@pytest.mark.parametrize("settings", [PAPER, SimplifySettings()])
+def test_negligible_factors_and_inner_summands_go(settings):
+    result = _simplified("u'' = C*u*exp(C*t) + C/(1 + C*u)", (-2.0, 1e-6, 3.0, 1e-5), settings)
+    assert str(result.skeleton) == "u'' = C*u + C"
+    assert result.values == (-2.0, 3.0)
+
+
+def test_the_paper_lets_a_constant_close_to_one_go():
+    text, values = "u' = C*u + C", (1.0001, 2.0)
+    assert str(_simplified(text, values).skeleton) == "u' = u + C"
+    assert _simplified(text, values, SimplifySettings()).values == values
+    assert str(_simplified(text, values, SimplifySettings(relative=False, factors=False)).skeleton) == "u' = C*u + C"
+
+
+def test_nothing_negligible_returns_the_same_equation():
+    equation = Equation(Skeleton.read("u'' = C*u' + C*u"), (-0.5, 2.0), errors=(0.1, 0.1))
+    assert simplify(equation, DATA) is equation
+
+
+def test_thresholds_are_those_of_the_paper():
+    # the squares of the summand C sum to 50 C^2
+    kept, gone = np.sqrt(1.01e-2 / 50), np.sqrt(0.99e-2 / 50)
+    assert _simplified("u' = C*u + C", (2.0, kept)).skeleton.n_constants == 2
+    assert _simplified("u' = C*u + C", (2.0, gone)).skeleton.n_constants == 1
+
+
+def test_the_relative_thresholds_do_not_depend_on_units():
+    for scale in (1e-6, 1.0, 1e6):
+        for coefficient, constants in ((0.5, 2), (0.02, 1)):
+            result = _simplified("u' = C*u + C*u'^2", (1.5, coefficient / scale), SimplifySettings(), scale)
+            assert result.skeleton.n_constants == constants
+
+
+def test_the_order_is_kept():
+    result = _simplified("C*u'' + C*u' + C*u = F", (1e-6, 0.5, 2.0))
+    assert result.order == 2
+
+
+def test_a_summand_without_a_value_stays():
+    result = _simplified("u' = C*u + C*log(u - 10)", (1.5, 1e-9))
+    assert result.skeleton.n_constants == 2
