@@ -1,0 +1,114 @@
+"""Grammar quantisation autoencoder: derivations <-> tokens, and the losses it is trained by."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from lgf.grammar import Extent, Grammar, extent, unpad
+from lgf.latent.block_autoencoder import BlockAutoencoder
+from lgf.latent.layout import Layout
+from lgf.latent.quantisation import bounded, quantised, to_codes, to_tokens
+from lgf.latent.sequence_autoencoder import SequenceAutoencoder
+
+Autoencoder = BlockAutoencoder | SequenceAutoencoder
+
+
+@dataclass(frozen=True)
+class AutoencoderSettings:
+    """Size of an autoencoder; architecture `blocks` is aligned to summands, `sequence` is the paper's.
+
+    header_tokens, summand_tokens   tokens of the header and of each summand, for `blocks`
+    positions                       d, positions of four channels each, for `sequence`
+    scale, weight                   lambda and beta of the behavioural loss; weight 0 is without it
+    """
+
+    architecture: str = "blocks"
+    levels: int = 9
+    header_tokens: int = 4
+    summand_tokens: int = 8
+    width: int = 128
+    depth: int = 2
+    positions: int = 17
+    scale: float = 0.1
+    weight: float = 1e-3
+
+
+CHANNELS = 4
+
+
+def new_autoencoder(grammar: Grammar, settings: AutoencoderSettings, derivations: ArrayLike) -> Autoencoder:
+    """An untrained autoencoder, as large as the padded derivations need it."""
+    rows = np.asarray(derivations)
+    if settings.architecture == "sequence":
+        return SequenceAutoencoder(grammar, Layout(settings.positions * CHANNELS, levels=settings.levels))
+    if settings.architecture != "blocks":
+        raise ValueError(f"architecture is {settings.architecture!r}; give 'blocks' or 'sequence'.")
+    size = extent(grammar, unpad(grammar, rows))
+    model = empty_autoencoder(grammar, settings, size)
+    model.align(model.arrange(rows))
+    return model
+
+
+def empty_autoencoder(grammar: Grammar, settings: AutoencoderSettings, size: Extent) -> BlockAutoencoder:
+    """An untrained autoencoder for sentences of that extent."""
+    header = settings.header_tokens if size.header else 0
+    layout = Layout(header, size.summands, settings.summand_tokens, settings.levels)
+    return BlockAutoencoder(grammar, layout, size, settings.width, settings.depth)
+
+
+@torch.no_grad()
+def encode(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.int8]:
+    """Tokens [n, D] of padded derivations [n, max_length]."""
+    levels = model.layout.levels
+    parts = [
+        to_tokens(quantised(model.latent(part), levels), levels) for part in model.arrange(derivations).split(2048)
+    ]
+    return torch.cat(parts).numpy().astype(np.int8)
+
+
+@torch.no_grad()
+def decode(
+    model: Autoencoder, tokens: ArrayLike, allowed: ArrayLike | None = None, max_order: int | None = None
+) -> NDArray[np.int32]:
+    """Padded derivations [n, max_length] of tokens [n, D]: complete always, by the allowed rules only."""
+    codes = to_codes(torch.as_tensor(np.asarray(tokens), dtype=torch.long), model.layout.levels)
+    return np.concatenate([model.derive(part, allowed, max_order) for part in codes.split(512)])
+
+
+@torch.no_grad()
+def latent(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.float32]:
+    """The bounded latent [n, D] before rounding, -1 to 1: where the behavioural loss measures distances."""
+    parts = [_bounded(model, model.latent(part)) for part in model.arrange(derivations).split(2048)]
+    return torch.cat(parts).numpy()
+
+
+def autoencoder_loss(
+    model: Autoencoder, arranged: Tensor, behaviour: Tensor | None, settings: AutoencoderSettings
+) -> tuple[Tensor, Tensor]:
+    """(reconstruction loss, behavioural loss, weighted) of arranged rows and their behaviour [n, 256]."""
+    z = model.latent(arranged)
+    reconstruction = model.reconstruction_loss(arranged, quantised(z, model.layout.levels))
+    if behaviour is None or settings.weight == 0:
+        return reconstruction, torch.zeros(())
+    return reconstruction, settings.weight * behavioural_loss(_bounded(model, z), behaviour, settings.scale)
+
+
+def behavioural_loss(z: Tensor, behaviour: Tensor, scale: float) -> Tensor:
+    """Mean over all pairs of (|z_i - z_j| - scale d_VF(i, j))^2, d_VF = max(log |b_i - b_j|^2, 0)."""
+    target = squared_distances(behaviour.double()).clamp(min=1).log().float()
+    return ((squared_distances(z) + 1e-6).sqrt() - scale * target).square().mean()
+
+
+def squared_distances(x: Tensor) -> Tensor:
+    """|x_i - x_j|^2 [n, n] by the Gram matrix, not below zero."""
+    gram = x @ x.T
+    squares = gram.diagonal()
+    return (squares[:, None] + squares - 2 * gram).clamp(min=0)
+
+
+def _bounded(model: Autoencoder, z: Tensor) -> Tensor:
+    levels = model.layout.levels
+    return bounded(z, levels) / (levels // 2)

@@ -1,0 +1,134 @@
+"""Sampling of latent tokens by the guided continuous-time Markov chain of the discrete flow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from lgf.latent.flow import Denoiser, Noise, noise
+from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
+
+LARGEST_LOG_RATIO = 80.0
+
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """How the chain is walked; the paper's are steps=100, eta=10."""
+
+    steps: int = 30
+    eta: float = 0.0
+    x1_temperature: float = 1.0
+    exact_guidance: bool = False
+    batch: int = 500
+
+
+DEFAULTS = SamplingSettings()
+
+
+def sample(
+    denoiser: Denoiser,
+    n: int,
+    seed: int,
+    guides: Sequence[Guide] = (),
+    settings: SamplingSettings = DEFAULTS,
+) -> NDArray[np.int8]:
+    """`n` rows of tokens [n, D], from pure noise."""
+    everything = np.ones((n, denoiser.layout.tokens), dtype=bool)
+    return resample(denoiser, np.zeros(everything.shape), everything, seed, guides, settings, time=0.0)
+
+
+def resample(
+    denoiser: Denoiser,
+    tokens: ArrayLike,
+    masked: ArrayLike,
+    seed: int,
+    guides: Sequence[Guide] = (),
+    settings: SamplingSettings = DEFAULTS,
+    time: ArrayLike | None = None,
+    keep: bool = True,
+) -> NDArray[np.int8]:
+    """The tokens [n, D] with those `masked` [n, D] noised and sampled anew, given the others.
+
+    The chain starts at `time`, one number or one per row; None is the share of tokens not masked. With `keep` the
+    others stay as they are, without it the chain may change them too.
+    """
+    layout = denoiser.layout
+    given = torch.as_tensor(np.asarray(tokens), dtype=torch.long)
+    hidden = torch.as_tensor(np.array(masked), dtype=torch.bool)
+    if given.ndim != 2 or given.shape != hidden.shape or given.shape[1] != layout.tokens:
+        raise ValueError(
+            f"tokens have shape {tuple(given.shape)} and masked {tuple(hidden.shape)}; "
+            f"the model needs [n, {layout.tokens}] for both."
+        )
+    if ((given < 0) | (given >= layout.levels))[~hidden].any():
+        raise ValueError(f"tokens must be levels 0 to {layout.levels - 1}; mark what is to be sampled in masked.")
+    start = 1 - hidden.double().mean(1) if time is None else torch.as_tensor(np.array(time, dtype=float))
+    start = start.clamp(max=1 - 1e-6).expand(len(given)).float()
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.where(hidden, noise(layout, denoiser.kind, tuple(given.shape), generator), given)
+    was_training = denoiser.training
+    denoiser.eval()
+    for rows in torch.arange(len(x)).split(settings.batch):
+        kept = ~hidden[rows] if keep else torch.zeros_like(hidden[rows])
+        x[rows] = _walk(denoiser, x[rows], kept, start[rows], guides, settings, generator)
+    denoiser.train(was_training)
+    return x.numpy().astype(np.int8)
+
+
+def _walk(
+    denoiser: Denoiser,
+    x: Tensor,
+    kept: Tensor,
+    start: Tensor,
+    guides: Sequence[Guide],
+    settings: SamplingSettings,
+    generator: torch.Generator,
+) -> Tensor:
+    layout = denoiser.layout
+    dt = (1 - start) / settings.steps
+    log_ratio = exact_log_ratio if settings.exact_guidance else taylor_log_ratio
+    for step in range(settings.steps):
+        t = start + step * dt
+        with torch.no_grad():
+            p = (denoiser(x, t) / settings.x1_temperature).softmax(-1)
+        last = step == settings.steps - 1
+        rate = jump_rates(denoiser.kind, p, x, t, 0.0 if last else settings.eta)
+        if guides:
+            rate = rate * log_ratio(guides, x, t).clamp(max=LARGEST_LOG_RATIO).exp()
+        x = torch.where(kept, x, _jump(rate * dt[:, None, None], x, generator))
+    with torch.no_grad():
+        best = denoiser(x, torch.ones_like(start)).argmax(-1)
+    return torch.where(x == layout.mask, best, x)
+
+
+def jump_rates(kind: Noise, p: Tensor, x: Tensor, t: Tensor, eta: float) -> Tensor:
+    """Rates [n, D, S] of jumping from x [n, D] to each state, with p [n, D, levels] the denoiser's; 0 to stay.
+
+    Flow and stochasticity `eta` together: the second leaves the marginals as they are.
+    """
+    levels = p.shape[-1]
+    time = t[:, None, None]
+    here = functional.one_hot(x, levels + 1).to(p.dtype)
+    rate = torch.zeros_like(here)
+    if kind == Noise.MASK:
+        masked = here[..., -1:]
+        rate[..., :-1] = masked * p * (1 + eta * time) / (1 - time)
+        rate[..., -1:] = (1 - masked) * eta
+    else:
+        stays = (p * here[..., :-1]).sum(-1, keepdim=True)
+        rate[..., :-1] = p * (1 + eta + eta * (levels - 1) * time) / (1 - time) + eta * stays
+    return rate * (1 - here)
+
+
+def _jump(change: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:
+    """The next states, drawn with the probabilities `change` [n, D, S] of leaving for each state."""
+    change = change.clamp(0, 1)
+    stay = (1 - change.sum(-1, keepdim=True)).clamp(min=0)
+    p = change.scatter_add(-1, x[..., None], stay)
+    edges = p.cumsum(-1)
+    drawn = torch.rand(x.shape, generator=generator)[..., None] * edges[..., -1:]
+    return (drawn > edges).sum(-1).clamp(max=change.shape[-1] - 1)

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+import torch
+
+from lgf.latent.flow import Denoiser, DenoiserSettings, Noise, flow_loss, noised
+from lgf.latent.layout import HEADER, Layout
+from lgf.latent.sampling import SamplingSettings, jump_rates, resample, sample
+
+PAIR = Layout(header=2, levels=3)
+JOINT = np.array([[0.30, 0.05, 0.05], [0.02, 0.20, 0.08], [0.05, 0.05, 0.20]])
+
+
+class ExactDenoiser(torch.nn.Module):
+    """The true p(x_1 | x_t, t) of two tokens with the joint distribution JOINT."""
+
+    layout = PAIR
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, x, t):
+        joint = torch.tensor(JOINT, dtype=torch.float32)
+        states = torch.arange(3)
+        likelihood = []
+        for place in range(2):
+            here = x[:, place, None] == states
+            if self.kind == Noise.MASK:
+                likelihood.append((here | (x[:, place, None] == 3)).float())
+            else:
+                likelihood.append(t[:, None] * here + (1 - t[:, None]) / 3)
+        posterior = joint * likelihood[0][:, :, None] * likelihood[1][:, None]
+        marginals = torch.stack([posterior.sum(2), posterior.sum(1)], 1)
+        return (marginals / marginals.sum(-1, keepdim=True)).clamp(min=1e-30).log()
+
+
+def empirical(tokens):
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (tokens[:, 0], tokens[:, 1]), 1)
+    return counts / len(tokens)
+
+
+@pytest.mark.parametrize("kind", list(Noise))
+@pytest.mark.parametrize("eta", [0.0, 3.0])
+def test_the_chain_ends_in_the_exact_joint_distribution(kind, eta):
+    settings = SamplingSettings(steps=200, eta=eta, batch=20_000)
+    tokens = sample(ExactDenoiser(kind), 20_000, seed=1, settings=settings)
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.012
+
+
+def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
+    tokens = np.tile([0, 1], (20_000, 1))
+    masked = np.tile([True, False], (20_000, 1))
+    drawn = resample(ExactDenoiser(Noise.MASK), tokens, masked, seed=2, settings=SamplingSettings(batch=20_000))
+    assert (drawn[:, 1] == 1).all()
+    expected = JOINT[:, 1] / JOINT[:, 1].sum()
+    np.testing.assert_allclose(np.bincount(drawn[:, 0], minlength=3) / 20_000, expected, atol=0.012)
+
+
+def test_low_temperature_gives_the_mode():
+    cold = SamplingSettings(steps=2000, x1_temperature=0.02)
+    assert empirical(sample(ExactDenoiser(Noise.MASK), 50, seed=3, settings=cold))[0, 0] == 1.0
+
+
+def test_same_seed_same_tokens():
+    one, two, other = (sample(ExactDenoiser(Noise.MASK), 40, seed) for seed in (5, 5, 6))
+    assert (one == two).all()
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("kind", list(Noise))
+def test_stochasticity_satisfies_detailed_balance(kind):
+    """With p the point mass at x_1, the rates' part in eta must leave p(x_t | x_1) as it is."""
+    t, levels, x1 = 0.4, 3, 2
+    states = 4 if kind == Noise.MASK else 3
+    marginal = torch.zeros(states)
+    if kind == Noise.MASK:
+        marginal[3] = 1 - t
+    else:
+        marginal[:] = (1 - t) / levels
+    marginal[x1] += t
+    p = torch.eye(levels)[x1].expand(states, 1, levels)
+    x = torch.arange(states)[:, None]
+    times = torch.full((states,), t)
+    part = (jump_rates(kind, p, x, times, 2.0) - jump_rates(kind, p, x, times, 0.0))[:, 0, :states]
+    flow = marginal[:, None] * part
+    reached = marginal > 0
+    torch.testing.assert_close(flow[reached][:, reached], flow.T[reached][:, reached])
+
+
+@pytest.mark.parametrize("kind", list(Noise))
+def test_noise_keeps_a_share_t(kind):
+    layout = Layout(header=50, levels=9)
+    torch.manual_seed(0)
+    x1 = torch.randint(9, (400, 50))
+    x = noised(layout, kind, x1, torch.full((400,), 0.3))
+    kept = 0.3 if kind == Noise.MASK else 0.3 + 0.7 / 9
+    assert abs((x == x1).float().mean().item() - kept) < 0.02
+
+
+@pytest.mark.parametrize("architecture", ["blocks", "mlp"])
+@pytest.mark.parametrize("layout", [Layout(4, 3, 5), Layout(0, 3, 5), Layout(8)])
+def test_denoisers_fit_every_layout(architecture, layout):
+    torch.manual_seed(0)
+    model = Denoiser(layout, DenoiserSettings(architecture, width=16, depth=2, heads=2))
+    x = torch.randint(layout.states, (7, layout.tokens))
+    assert model(x, torch.rand(7)).shape == (7, layout.tokens, layout.levels)
+    assert flow_loss(model, x.clamp(max=8)).item() == pytest.approx(np.log(9), abs=0.8)
+
+
+def test_exchanging_slots_exchanges_the_outputs():
+    layout = Layout(4, 3, 5)
+    torch.manual_seed(0)
+    model = Denoiser(layout, DenoiserSettings(width=16, depth=2, heads=2))
+    x, t = torch.randint(layout.states, (6, layout.tokens)), torch.rand(6)
+    places = torch.cat([torch.arange(4), 4 + torch.tensor([10, 11, 12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9])])
+    torch.testing.assert_close(model(x[:, places], t), model(x, t)[:, places])
+
+
+def test_shuffling_moves_whole_slots_only():
+    layout = Layout(2, 3, 2)
+    torch.manual_seed(0)
+    rows = layout.shuffled(torch.arange(8).expand(50, 8))
+    assert (rows[:, :2] == torch.tensor([0, 1])).all()
+    assert {tuple(row[2:].tolist()) for row in rows} == {
+        (2, 3, 4, 5, 6, 7), (2, 3, 6, 7, 4, 5), (4, 5, 2, 3, 6, 7), (4, 5, 6, 7, 2, 3), (6, 7, 2, 3, 4, 5), (6, 7, 4, 5, 2, 3)
+    }  # fmt: skip
+    assert layout.blocks().tolist() == [HEADER, HEADER, 0, 0, 1, 1, 2, 2]
+
+
+def test_wrong_shapes_and_states_are_refused():
+    model = ExactDenoiser(Noise.MASK)
+    with pytest.raises(ValueError, match=r"needs \[n, 2\]"):
+        resample(model, np.zeros((3, 4)), np.zeros((3, 4)), seed=0)
+    with pytest.raises(ValueError, match="levels 0 to 2"):
+        resample(model, np.full((3, 2), 3), np.zeros((3, 2)), seed=0)
