@@ -1,7 +1,6 @@
 """Speed of the symbolic layer: `python benchmarks/speed_symbolic.py` prints what `measure()` returns."""
 
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -26,13 +25,13 @@ SENTENCES = (
 
 
 def _seconds(work: Callable[[], object], repeats: int = 7) -> float:
-    """Median time of one call over all sentences, in seconds."""
+    """Shortest time of one call, in seconds: what it takes when nothing else runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
         work()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)
 
 
 def _import_seconds(module: str) -> float:

@@ -37,6 +37,9 @@ POINTS = {
         ("u' = C*u*(1 - C*u)", "u' = C*u + C*u^2"),
         ("u' = C*u*log(C*u)", "u' = C*u*log(u) + C*u"),
         ("u' + 2*u = C", "u' = C*1 - 2*u"),
+        ("u' = C*t/(C*t + C*t*u^4)", "u' + C*u^4*u' = C"),
+        ("u'' = (C*u + C/t^3)/sin(C*t)", "t^3*u''*sin(C*t) = C*t^3*u + C"),
+        ("u*u'' = C*u^C", "u'' = C*u^C"),
     ],
 )
 def test_the_same_structure(one, other):

@@ -147,6 +147,12 @@ def _multiply_sums(
         powers.append((to_terms(base, pool), factors.pop(base)))
     free = free or any(_scale_is_free(terms, exponent) for terms, exponent in powers)
     for terms, exponent in powers:
+        common = common_factor(terms) if exponent.head == "number" and exponent.args[0].is_integer() else {}
+        if common:
+            terms = times(terms, tuple((base, number(-e)) for base, e in common.items()), pool)
+            for base, e in common.items():
+                e = _exponent(e * exponent.args[0])
+                factors[base] = _sum_of_exponents(factors[base], e, pool) if base in factors else e
         scaled, scale = normalise_scale(terms, exponent, free, pool)
         value *= scale
         for base, e in _raise_whole(scaled, exponent, pool):

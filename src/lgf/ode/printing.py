@@ -116,7 +116,7 @@ class _Plain:
         return first + "".join(f" - {text[1:]}" if text.startswith("-") else f" + {text}" for text in others)
 
     def is_divisor(self, e: Expression) -> bool:
-        """Whether the factor is written behind a `/`: a negative whole power (of a number only 1/0 is left unfolded)."""
+        """Whether the factor is written behind a `/`: a negative whole power; a number's are folded, but for 1/0."""
         if e.head != "^" or e.args[1].head != "number":
             return False
         exponent = e.args[1].args[0]

@@ -71,7 +71,8 @@ def cleared(terms: Terms, pool: list[float]) -> Terms:
             inside = has_constants(((base, ONE),))
             if inside and len(terms) == 2 and e.head == "number" and e.args[0] < 0.0:
                 multiplier.append((base, number(-e.args[0])))
-    terms = times(terms, tuple(multiplier), pool) if multiplier else terms
+    if multiplier:  # what was in a denominator may have brought denominators of its own
+        return cleared(times(terms, tuple(multiplier), pool), pool)
     return _without_leading_exponential(terms, pool)
 
 
