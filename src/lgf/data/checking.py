@@ -14,7 +14,7 @@ Severity = Literal["error", "warning", "note"]
 
 _FEW_SAMPLES = 8
 _SHORT_RECORD = 25
-_SAMPLES_PER_SWING = 6.0
+_SAMPLES_PER_SWING = 5.0
 _WIDE_GAP = 8.0  # in usual steps
 _OUTLIER = 8.0  # in standard deviations of the noise
 _AT_REST = 0.8  # of the record
@@ -164,17 +164,27 @@ def _column_findings(
         )
     else:
         yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of the signal.")
+    if swing > 2 * _SAMPLES_PER_SWING:
+        yield from _outlier_findings(name, t, y, noise, size)
     yield from _level_findings(name, t, y, noise, size, forcing)
 
 
-def _level_findings(
-    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, forcing: Forcing | None
+def _outlier_findings(
+    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float
 ) -> Iterator[tuple[str, Finding]]:
     distances = np.abs(neighbour_distances(t, y))
     far = np.flatnonzero(distances > _OUTLIER * max(noise, 1e-3 * size))
     if 0 < len(far) <= 0.05 * len(y):
         at = t[(len(y) - len(distances)) // 2 + far[np.argmax(distances[far])]]
-        yield "outliers", Finding("warning", f"{name} has outliers, the largest at t = {at:.6g}; check or remove them.")
+        yield (
+            "outliers",
+            Finding("warning", f"{name} has outliers, the largest at t = {at:.6g}; check or remove them."),
+        )
+
+
+def _level_findings(
+    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, forcing: Forcing | None
+) -> Iterator[tuple[str, Finding]]:
     if len(np.unique(y)) <= 8 and len(y) >= 40:
         yield (
             "resolution",

@@ -90,23 +90,29 @@ def observations_from_arrays(
     if not _is_list(values):
         if _is_list(t):
             raise DataError("times are given for several experiments but values for one; give one array for each.")
-        t, values, weights, initial, forcing = [t], [values], [weights], [initial], [forcing]
+        return (_observation(t, values, derivative, forcing, weights, initial, ""),)
     n = len(values)
-    shared = (("times", t), ("weights", weights), ("forcings", forcing))
-    per_experiment = [each if _is_list(each) else [each] * n for _, each in shared]
-    for (what, _), each in zip(shared, per_experiment, strict=True):
-        if len(each) != n:
+    columns = []
+    for what, each in (("times", t), ("forcings", forcing), ("weights", weights)):
+        columns.append(each if _is_list(each) else [each] * n)
+        if len(columns[-1]) != n:
             raise DataError(f"there are {len(each)} {what} but {n} experiments; give one for each, or one for all.")
-    found = []
-    for k, (start, times, weight, force) in enumerate(zip(_initials(initial, n), *per_experiment, strict=True)):
-        name = "" if n == 1 else f"experiment {k + 1}"
-        measured = (derivative,) if np.ndim(derivative) == 0 else derivative
-        try:
-            observation = Observation(times, values[k], measured, weight, start, None, name)  # type: ignore[arg-type]
-            found.append(replace(observation, forcing=make_forcing(force, observation.t)))
-        except DataError as error:
-            raise DataError(f"{name}: {error}" if name else str(error)) from error
-    return tuple(found)
+    names = [f"experiment {k + 1}" for k in range(n)]
+    return tuple(
+        _observation(times, mine, derivative, force, weight, start, name)
+        for mine, times, force, weight, start, name in zip(values, *columns, _initials(initial, n), names, strict=True)
+    )
+
+
+def _observation(
+    t: Any, values: Any, derivative: Any, forcing: Any, weights: Any, initial: Any, name: str
+) -> Observation:
+    measured = (derivative,) if np.ndim(derivative) == 0 else tuple(derivative)
+    try:
+        observation = Observation(t, values, measured, weights, initial, None, name)
+        return replace(observation, forcing=make_forcing(forcing, observation.t))
+    except DataError as error:
+        raise DataError(f"{name}: {error}" if name else str(error)) from error
 
 
 def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing | None:

@@ -27,7 +27,7 @@ MOST_ROWS = 800  # for the choice of hyperparameters
 _MOST_ROWS_FOR_CLOCKS = 400
 _CLOCK_GAIN = 3.0  # in log-likelihood, before another clock is believed: a 20 to 1 bet
 _SHORTEST_FOR_CLOCKS = 0.03  # of the window: a record of many swings has no one steep start
-_LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125)
+_LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625)
 _NOISES = (0.3, 0.05, 0.008)
 _SHORTEST = 2.1 / (MOST_COLUMNS - 20)
 _EXACT = 1e-4  # deviation allowed for what is known exactly, relative to the signal: smaller ones spoil the factors
@@ -106,14 +106,15 @@ def _choose_clock(rows: Rows, clocks: tuple[float | None, ...]) -> float | None:
 def _maximise(rows: Rows, clock: float | None) -> tuple[np.ndarray, float]:
     """Logarithms of length, scale and noise of each group at the maximum, and the negative log-likelihood there."""
     sizes = _sizes(rows)
-    shortest = max(float(np.median(np.diff(np.unique(rows.t[rows.group >= 0])))), _SHORTEST)
+    spacing = float(np.median(np.diff(np.unique(rows.t[rows.group >= 0]))))
+    shortest = max(0.7 * spacing, _SHORTEST)
     starts = []
     for length in _LENGTHS:
         if length < shortest and starts:
             break
         for relative in _NOISES:
             theta = np.log([max(length, shortest), _scale_for(rows, sizes[0], length), *(relative * sizes)])
-            starts.append((_negative_log_likelihood(theta, rows, clock)[0], len(starts), theta))
+            starts.append((_posterior(theta, rows, clock)[0], len(starts), theta))
     starts.sort()
     first = starts[0][2]
     second = next((theta for _, _, theta in starts if theta[0] != first[0]), first)
@@ -134,9 +135,21 @@ def _negative_log_likelihood(theta: np.ndarray, rows: Rows, clock: float | None)
     With coefficients z ~ N(0, 1), posterior mean z and covariance V, Fisher's identity gives
     d log p / d log S_j = (z_j^2 + V_jj - 1) / 2 and d log p / d log v_i = ((r_i^2 + phi_i V phi_i) / v_i - 1) / 2.
     """
-    length, noise = math.exp(theta[0]), np.exp(theta[2:])
-    frequencies, root = _spectrum(length, math.exp(theta[1]))
-    variances = _variances(rows, noise)
+    value, frequencies, phi, variances, factor, z, residual = _posterior(theta, rows, clock)
+    inverse = _potri(factor, lower=0)[0]
+    inverse = np.triu(inverse) + np.triu(inverse, 1).T
+    spectral = 0.5 * (z**2 + np.diag(inverse) - 1.0)
+    spread = np.einsum("ij,ij->i", phi @ inverse, phi)
+    by_row = 0.5 * ((residual**2 + spread) / variances - 1.0)
+    gradient = [spectral @ (1.0 - (frequencies * math.exp(theta[0])) ** 2), 2 * spectral.sum()]
+    gradient += [2 * by_row[rows.group == g].sum() for g in range(rows.n_groups)]
+    return value, -np.array(gradient)
+
+
+def _posterior(theta: np.ndarray, rows: Rows, clock: float | None) -> tuple:
+    """-log p(y), and what its gradient is made of."""
+    frequencies, root = _spectrum(math.exp(theta[0]), math.exp(theta[1]))
+    variances = _variances(rows, np.exp(theta[2:]))
     phi = _design(rows, frequencies, clock) * root
     weighted = phi / variances[:, None]
     factor = _cholesky(np.eye(len(root)) + weighted.T @ phi)
@@ -149,14 +162,7 @@ def _negative_log_likelihood(theta: np.ndarray, rows: Rows, clock: float | None)
         + 2 * np.sum(np.log(np.diag(factor)))
         + len(residual) * math.log(2 * math.pi)
     )
-    inverse = _potri(factor, lower=0)[0]
-    inverse = np.triu(inverse) + np.triu(inverse, 1).T
-    spectral = 0.5 * (z**2 + np.diag(inverse) - 1.0)
-    spread = np.einsum("ij,ij->i", phi @ inverse, phi)
-    by_row = 0.5 * ((residual**2 + spread) / variances - 1.0)
-    gradient = [spectral @ (1.0 - (frequencies * length) ** 2), 2 * spectral.sum()]
-    gradient += [2 * by_row[rows.group == g].sum() for g in range(len(noise))]
-    return float(value), -np.array(gradient)
+    return float(value), frequencies, phi, variances, factor, z, residual
 
 
 def _spectrum(length: float, scale: float) -> tuple[np.ndarray, np.ndarray]:

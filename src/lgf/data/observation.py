@@ -35,8 +35,8 @@ class Observation:
         set_ = object.__setattr__
         set_(self, "t", _numbers(self.t, "t"))
         set_(self, "values", _columns(_numbers(self.values, "the measured values")))
-        set_(self, "measured", _measured(self.measured, self.values.shape[1]))
         _check_times(self.t)
+        set_(self, "measured", _measured(self.measured, self.values.shape[1]))
         _check_values(self.values, len(self.t))
         if self.weights is not None:
             set_(self, "weights", _weights(self.weights, self.values.shape))
@@ -143,7 +143,7 @@ def _columns(values: np.ndarray) -> np.ndarray:
             f"the measured values have shape {values.shape}; give one value per time, or one column per measured "
             "derivative."
         )
-    return read_only(values.reshape(len(values), -1))
+    return read_only(values[:, None] if values.ndim == 1 else values)
 
 
 def _measured(measured: Any, columns: int) -> tuple[int, ...]:

@@ -18,10 +18,10 @@ class Record:
     time: str
     value: str
     derivative: int = 0
-    forcing: str | None = None
     experiment: str | None = None
     order: int | None = None
-    formula: str | None = None
+    forcing: str | None = None
+    forced: bool | None = None
     initial: tuple[float, ...] | None = None
     stable: bool | None = None
 
@@ -39,16 +39,16 @@ _RECORDS = (
         value="acceleration",
         derivative=2,
         order=2,
-        formula="cos(2*t)",
+        forcing="cos(2*t)",
         initial=(0.0, 1.5),
         stable=True,
     ),
     Record(
         "impact",
-        "Impact test of a lightly damped structure: force and response, 1,280 samples a second, one mode near 212 Hz.",
+        "Impact test: the ringing of a lightly damped structure after a hammer blow, one mode near 212 Hz.",
         time="time",
         value="response",
-        forcing="force",
+        forced=False,
         stable=True,
     ),
     Record(
@@ -77,12 +77,9 @@ def load_record(name: str) -> Problem:
             time=record.time,
             value=record.value,
             derivative=record.derivative,
-            forcing=record.forcing,
             experiment=record.experiment,
             initial=record.initial,
         )
-    forcing = None if record.formula is None else Forcing.from_formula(record.formula)
-    forced = True if record.forcing or record.formula else None
-    return Problem(
-        reading.observations, Knowledge(order=record.order, stable=record.stable, forced=forced, forcing=forcing)
-    )
+    forcing = None if record.forcing is None else Forcing.from_formula(record.forcing)
+    known = Knowledge(order=record.order, stable=record.stable, forced=record.forced, forcing=forcing)
+    return Problem(reading.observations, known)

@@ -13,7 +13,7 @@ from lgf.ode.skeleton import Equation
 from lgf.ode.trajectory import Forcing, SolveStatus, Trajectory
 
 RTOL, ATOL = 1e-9, 1e-11
-MOST_EVALUATIONS = 200_000
+MOST_EVALUATIONS = 40_000
 _LARGEST = 1e12
 _SOLVERS = (LSODA, Radau, DOP853)
 

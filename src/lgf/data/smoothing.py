@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BSpline, make_smoothing_spline
+from threadpoolctl import threadpool_limits
 
 from lgf.data.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, fit_gaussian_process
 from lgf.data.knowledge import HIGHEST_ORDER, DataError
@@ -47,10 +48,11 @@ def complete(observation: Observation, order: int, method: str = "auto", forcing
         raise DataError(f"the smoothing method is {method!r}; choose from {', '.join(METHODS)}.")
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or not 0 <= order <= HIGHEST_ORDER:
         raise DataError(f"derivatives up to {order!r} were asked for; give a whole number from 0 to {HIGHEST_ORDER}.")
-    rows = rows_of(observation)
-    smooth = _smooth(rows, method)
-    t = observation.t
-    states = np.column_stack([smooth.derivative(t, k) for k in range(order + 1)])
+    rows, t = rows_of(observation), observation.t
+    # one thread: the matrices are small, and the number of threads would show in the last digits of the result
+    with threadpool_limits(limits=1, user_api="blas"):
+        smooth = _smooth(rows, method)
+        states = np.column_stack([smooth.derivative(t, k) for k in range(order + 1)])
     forcing = observation.forcing or forcing
     trajectory = Trajectory(t, states, None if forcing is None else forcing.values(t))
     ascending = sorted(observation.measured)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from lgf.data import Knowledge, Observation, Problem, check
+from lgf.data.problems import problems
+from lgf.ode.trajectory import Forcing
+
+RNG = np.random.default_rng(3)
+T = np.linspace(0, 20, 201)
+NOISE = RNG.standard_normal(len(T))
+CLEAN = np.sin(T)
+
+
+def _said(*observations, severity=None, **knowledge):
+    findings = check(Problem(observations, Knowledge(**knowledge)))
+    return " ".join(f.sentence for f in findings if severity in (None, f.severity))
+
+
+def test_good_data_get_no_warning():
+    said = check(Problem((Observation(T, CLEAN + 0.05 * NOISE * CLEAN.std()),)))
+    assert [f.severity for f in said] == ["note"]
+    assert "% of the signal" in said[0].sentence
+
+
+@pytest.mark.parametrize(("observation", "severity", "says"), [
+    (Observation(T, np.full(len(T), 5.0)), "error", "constant (5)"),
+    (Observation(T[:5], CLEAN[:5]), "error", "5 samples"),
+    (Observation(T[:15], CLEAN[:15]), "warning", "only 15 samples"),
+    (Observation(T, np.sin(20 * T)), "warning", "per oscillation"),
+    (Observation(T, CLEAN + 0.3 * NOISE), "warning", "% of the signal; average"),
+    (Observation(np.delete(T, np.s_[50:90]), np.delete(CLEAN, np.s_[50:90])), "warning", "gap from t = 4.9 to 9"),
+    (Observation(T, np.where(np.arange(201) == 77, 9.0, CLEAN + 0.01 * NOISE)), "warning", "largest at t = 7.7"),
+    (Observation(T, np.exp(-5 * T) + 1e-3 * NOISE), "warning", "at rest"),
+    (Observation(T, np.round(CLEAN)), "warning", "different values"),
+    (Observation(T, CLEAN * 1e9), "note", "unit"),
+    (Observation(T, np.where(np.arange(201) == 77, np.nan, CLEAN)), "note", "1 of 201 samples of u are missing"),
+    (Observation(T**1.5, CLEAN), "note", "not equally spaced"),
+    (Observation(T, CLEAN, (2,)), "note", "initial state"),
+    (Observation(T, CLEAN, forcing=Forcing.from_samples(T[:100], CLEAN[:100])), "error", "does not cover"),
+    (Observation(T, CLEAN, forcing=Forcing.from_formula("1/t")), "error", "not finite at t = 0"),
+    (Observation(T, CLEAN, forcing=Forcing.from_formula("3")), "warning", "forcing is constant"),
+])  # fmt: skip
+def test_each_fault_is_named(observation, severity, says):
+    assert says in _said(observation, severity=severity)
+
+
+def test_noise_alone_is_seen():
+    assert "noise" in _said(Observation(T, NOISE), severity="warning") or "per oscillation" in _said(
+        Observation(T, NOISE), severity="warning"
+    )
+
+
+def test_forced_without_a_forcing_stops():
+    assert "no forcing is given" in _said(Observation(T, CLEAN), severity="error", forced=True)
+
+
+def test_many_experiments_are_summed_up_and_errors_come_first():
+    observations = [Observation(T, CLEAN + 0.01 * NOISE, name=f"run {k}") for k in range(5)]
+    findings = check(Problem((*observations, Observation(T, T * 0 + 1, name="dead"))))
+    assert findings[0].severity == "error"
+    assert "(dead)" in findings[0].sentence
+    assert sum("run 0, run 1, run 2 and 2 more" in f.sentence for f in findings) == 1
+
+
+def test_no_benchmark_problem_is_stopped_and_few_are_warned():
+    warned = 0
+    for problem in list(problems().values())[::2]:
+        severities = [f.severity for f in check(problem.observe())]
+        assert "error" not in severities
+        warned += "warning" in severities
+    assert warned <= 3

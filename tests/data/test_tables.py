@@ -1,0 +1,144 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgf.data import Observation, observations_from_arrays, read_observations, read_table
+from lgf.ode.trajectory import Forcing
+
+T = np.round(np.linspace(0, 2, 21), 3)
+U = np.round(np.cos(T), 6)
+
+
+def _same(observation, t=T, u=U):
+    np.testing.assert_allclose(observation.t, t)
+    np.testing.assert_allclose(observation.values[:, 0], u)
+
+
+def _text(header, delimiter, decimal="."):
+    lines = [f"{t}{delimiter}{u}" for t, u in zip(T, U, strict=True)]
+    return "\n".join([*header, *(line.replace(".", decimal) for line in lines)]) + "\n"
+
+
+FILES = {
+    "plain": _text(["t,u"], ",").encode(),
+    "no header": _text([], ",").encode(),
+    "tabs": _text(["time\tu"], "\t").encode(),
+    "semicolons and decimal commas": _text(["t;u"], ";", ",").encode(),
+    "bars": _text(["t|u"], "|").encode(),
+    "spaces": _text(["t u"], "   ").encode(),
+    "byte order mark": b"\xef\xbb\xbf" + _text(["t,u"], ",").encode(),
+    "UTF-16": _text(["t,u"], ",").encode("utf-16"),
+    "comments": _text(["# made by hand", "% really", "", "t,u"], ",").encode(),
+    "header in a comment": _text(["# t u"], " ").encode(),
+    "units": _text(["Time [s],Displacement (mm)"], ",").encode(),
+    "units in a row of their own": _text(["t,u", "s,mm"], ",").encode(),
+    "quoted": _text(['"t","u"'], ",").encode(),
+    "trailing delimiter": _text(["t,u"], ",").replace("\n", ",\n").encode(),
+    "carriage returns": _text(["t,u"], ",").replace("\n", "\r\n").encode(),
+    "value first": b"u,t\n" + "".join(f"{u},{t}\n" for t, u in zip(T, U, strict=True)).encode(),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_dialect_gives_the_same_record(name, tmp_path):
+    file = tmp_path / "record.txt"
+    file.write_bytes(FILES[name])
+    reading = read_observations(file)
+    (observation,) = reading.observations
+    _same(observation)
+    assert observation.measured == (0,)
+    assert any("guessed" in note for note in reading.notes)
+
+
+def test_columns_by_name_and_position(tmp_path):
+    file = tmp_path / "record.csv"
+    file.write_text("a,b,c\n" + "".join(f"{u},{t},{7}\n" for t, u in zip(T, U, strict=True)))
+    for time, value in [("b", "a"), (1, 0), ("2", "1"), ("B", "A")]:
+        _same(read_observations(file, time=time, value=value, derivative=0).observations[0])
+
+
+def test_names_say_what_was_measured_and_the_guess_is_reported():
+    table = {"time": T, "velocity": U, "acceleration": -U, "force": np.sin(T), "remark": ["x"] * len(T)}
+    reading = read_observations(table)
+    (observation,) = reading.observations
+    assert observation.measured == (1, 2)
+    np.testing.assert_allclose(observation.column(2), -U)
+    assert observation.column(0) is None
+    assert observation.forcing is not None
+    np.testing.assert_allclose(observation.forcing.values(T), np.sin(T), atol=1e-12)
+    said = " ".join(reading.notes)
+    for word in ("'time'", "'force'", "u'", "u''", "by its name", "'remark'"):
+        assert word in said
+    assert read_observations(table, value="acceleration", derivative=0).observations[0].measured == (0,)
+
+
+def test_experiments_of_different_lengths_with_gaps():
+    frame = pd.DataFrame({
+        "time": [0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 3, 4],
+        "od": [1, 2, None, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+        "well": ["A2"] * 4 + ["A1"] * 3 + ["B"] * 5,
+    })  # fmt: skip
+    reading = read_observations(frame, initial=[(1,), (5,), (8,)])
+    assert [o.name for o in reading.observations] == ["A2", "A1", "B"]
+    assert [len(o) for o in reading.observations] == [4, 3, 5]
+    assert [o.n_samples for o in reading.observations] == [3, 3, 5]
+    assert [o.initial for o in reading.observations] == [(1.0,), (5.0,), (8.0,)]
+    assert np.isnan(reading.observations[0].values[2, 0])
+
+
+def test_experiments_may_interleave_and_be_numbered():
+    reading = read_observations(np.array([[0, 1, 5.0], [0, 2, 7], [1, 1, 6], [1, 2, 8], [2, 1, 7], [2, 2, 9]]),
+                                time=0, experiment=1, value=2)  # fmt: skip
+    assert [o.name for o in reading.observations] == ["1", "2"]
+    assert reading.observations[1].values[:, 0].tolist() == [7, 8, 9]
+
+
+def test_dates_count_in_seconds(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("date,u\n2024-01-01 00:00:00,1\n2024-01-01 00:00:30,2\n2024-01-01 00:01:00,3\n")
+    assert read_observations(file).observations[0].t.tolist() == [0, 30, 60]
+    frame = pd.DataFrame({"date": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]), "u": [1, 2, 4]})
+    assert read_observations(frame).observations[0].t.tolist() == [0, 86400, 172800]
+
+
+def test_missing_cells_are_missing_values(tmp_path):
+    file = tmp_path / "record.csv"
+    file.write_text("t,u,w\n0,1,a\n1,,b\n2,NA,c\n3,nan,d\n4,-,e\n5,2,f\n6,3,g\n")
+    (observation,) = read_observations(file).observations
+    assert np.isnan(observation.values[:, 0]).tolist() == [False, True, True, True, True, False, False]
+    assert observation.n_samples == 3
+
+
+def test_a_table_is_read_once():
+    table = read_table({"t": T, "u": U})
+    assert read_table(table) is table
+    assert table.position("U", "value") == 1
+
+
+def test_arrays_and_lists_of_arrays():
+    (one,) = observations_from_arrays(list(T), list(U), initial=(1.0, 0.0), forcing="sin(t)")
+    _same(one)
+    assert one.initial == (1.0, 0.0)
+    assert isinstance(one.forcing, Forcing)
+    several = observations_from_arrays([T, T[:9]], [U, U[:9]], derivative=2, forcing=[np.sin, "cos(t)"])
+    assert [len(o) for o in several] == [21, 9]
+    assert several[0].measured == (2,)
+    np.testing.assert_allclose(several[0].forcing.values(T), np.sin(T), atol=1e-9)
+    shared = observations_from_arrays(T, [U, 2 * U], forcing=np.sin(T))
+    _same(shared[1], u=2 * U)
+    both = observations_from_arrays(T, np.column_stack([U, -U]), derivative=(0, 2))
+    assert both[0].measured == (0, 2)
+
+
+def test_masked_arrays_hide_their_values():
+    values = np.ma.masked_array(U, mask=np.arange(len(U)) % 5 == 0)
+    assert Observation(T, values).n_samples == len(U) - 5
+
+
+def test_an_observation_cannot_be_written_and_keeps_its_own_copy():
+    mine = U.copy()
+    observation = Observation(T, mine)
+    mine[0] = 99
+    assert observation.values[0, 0] == U[0]
+    with pytest.raises(ValueError, match="read-only"):
+        observation.values[0, 0] = 1.0
