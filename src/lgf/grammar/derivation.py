@@ -66,11 +66,13 @@ def decode(
     return out
 
 
-def spell(grammar: Grammar, derivation: Sequence[int]) -> str:
-    """The sentence that the derivation writes."""
+def spell(grammar: Grammar, derivation: Sequence[int], start: Sequence[str] | None = None) -> str:
+    """The sentence that the derivation writes; `start` gives other symbols to begin with, words and nonterminals."""
     sentence: list[str] = []
     bodies, nonterminals = _bodies(grammar)
-    stack = [grammar.start]
+    stack = [grammar.start] if start is None else list(reversed(start))
+    while stack and stack[-1] not in nonterminals:
+        sentence.append(stack.pop())
     for rule in _steps(grammar, derivation, stack):
         stack.extend(bodies[rule])
         while stack and stack[-1] not in nonterminals:

@@ -12,28 +12,41 @@ from numpy.typing import ArrayLike
 from lgf.grammar.derivation import Derivation
 from lgf.grammar.restriction import as_mask
 from lgf.grammar.rules import Grammar
-from lgf.grammar.tables import Tables, tables
+from lgf.grammar.tables import Tables, start_symbols, tables
 
 # A derivation under construction, or a stack, as a linked list: partial derivations share what they have in common.
 Chain: TypeAlias = "tuple[Chain, int] | None"
 
 
 def enumerate_derivations(
-    grammar: Grammar, max_bits: float, limit: int | None = None, allowed: ArrayLike | None = None
+    grammar: Grammar,
+    max_bits: float,
+    limit: int | None = None,
+    allowed: ArrayLike | None = None,
+    start: str | tuple[str, ...] | None = None,
 ) -> Iterator[tuple[float, Derivation]]:
     """The pairs (bits, derivation) up to `max_bits` bits, cheapest first; at most `limit`, none above `max_length`.
+
+    `start` lets derivations begin with another nonterminal, or several.
 
     Best-first with an exact heuristic: the bits of the cheapest completion of every nonterminal are known, so each
     partial derivation taken from the heap is completed straight away, and only the turns not taken go back.
     """
     ranked, cheapest, bodies, shortest = _ranking(grammar, as_mask(grammar, allowed).tobytes())
-    if not ranked[0] or cheapest[0] > max_bits:
+    symbols = start_symbols(grammar, start).tolist()
+    least = sum(cheapest[x] for x in symbols)
+    if not all(ranked[x] for x in symbols) or least > max_bits:
         return
+    opening: Chain = None
+    for symbol in reversed(symbols):
+        opening = (opening, symbol)
     given = 0
     ticket = 0
     # bits of the cheapest completion, tie-breaker, rules so far, their number, open nonterminals, the room these
     # need, and which of the leftmost nonterminal's rules (ranked by bits) to take next
-    heap: list[tuple[float, int, Chain, int, Chain, int, int]] = [(cheapest[0], 0, None, 0, (None, 0), shortest[0], 0)]
+    heap: list[tuple[float, int, Chain, int, Chain, int, int]] = [
+        (least, 0, None, 0, opening, sum(shortest[x] for x in symbols), 0)
+    ]
     while heap and (limit is None or given < limit):
         total, _, done, length, stack, room, turn = heapq.heappop(heap)
         while stack is not None:

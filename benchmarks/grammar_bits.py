@@ -1,0 +1,64 @@
+"""What a grammar is worth: the bits of true equations, and its redundancy. `python benchmarks/grammar_bits.py`.
+
+Bits of an equation are those of the cheapest derivation with its structure, order and forcing being known. The
+weights of grammar `standard` were moved towards the named problems at even positions; those at odd positions and the
+textbook equations were not looked at for that.
+"""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from statistics import mean, median
+
+from lgf.data.problems import problems
+from lgf.discovery.encoding import bits_of
+from lgf.grammar import Grammar, enumerate_derivations, load_grammar, restrict, spell
+from lgf.ode.skeleton import Equation, Skeleton
+
+CASES = ((1, False), (1, True), (2, False), (2, True))
+LISTED_BITS = 14.0
+
+
+def measure(name: str = "standard") -> dict:
+    """Bits of every named problem and textbook equation, their summaries, and the redundancy."""
+    grammar = load_grammar(name)
+    named = {p.id: bits_of(grammar, p.true_equation(), p.order, p.forcing is not None) for p in problems().values()}
+    with Path(__file__).with_name("textbook.csv").open(encoding="utf-8", newline="") as file:
+        textbook = {row["name"]: bits_of(grammar, Equation.read(row["equation"])) for row in csv.DictReader(file)}
+    published = [bits for id_, bits in named.items() if not id_.startswith("b4/")]
+    hard = [bits for id_, bits in named.items() if id_.startswith("b4/")]
+    return {
+        "grammar": grammar.fingerprint,
+        "rules": grammar.n_rules,
+        "published_mean": mean(published),
+        "published_median": median(published),
+        "b4_median": median(hard),
+        "even_positions_mean": mean(list(named.values())[::2]),
+        "odd_positions_mean": mean(list(named.values())[1::2]),
+        "textbook_mean": mean(textbook.values()),
+        "redundancy": redundancy(grammar),
+        "named": named,
+        "textbook": textbook,
+    }
+
+
+def redundancy(grammar: Grammar) -> dict[str, float]:
+    """1 - structures/derivations among the derivations up to 14 bits, by order and forcing, and over all of them."""
+    figures = {}
+    all_derivations = all_structures = 0
+    for order, forced in CASES:
+        allowed = restrict(grammar, order=order, forced=forced)
+        sentences = [spell(grammar, d) for _, d in enumerate_derivations(grammar, LISTED_BITS, allowed=allowed)]
+        structures = {Skeleton.from_sentence(grammar.template, s, order).structure for s in sentences}
+        figures[f"order {order}, {'forced' if forced else 'free'}"] = 1 - len(structures) / len(sentences)
+        all_derivations += len(sentences)
+        all_structures += len(structures)
+    return figures | {"all": 1 - all_structures / all_derivations}
+
+
+if __name__ == "__main__":
+    found = measure(*sys.argv[1:])
+    for table in ("named", "textbook"):
+        print("\n".join(f"{bits:7.2f}  {what}" for what, bits in found.pop(table).items()), end="\n\n")
+    print(json.dumps(found, indent=2))
