@@ -24,7 +24,7 @@ CLOCKS = (None, 1.0, 0.3, 0.1)
 MOST_COLUMNS = 900
 
 MOST_ROWS = 800  # for the choice of hyperparameters
-_MOST_ROWS_FOR_CLOCKS = 400
+_MOST_ROWS_FOR_CLOCKS = 300
 _CLOCK_GAIN = 3.0  # in log-likelihood, before another clock is believed: a 20 to 1 bet
 _SHORTEST_FOR_CLOCKS = 0.03  # of the window: a record of many swings has no one steep start
 _LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625)
@@ -73,8 +73,10 @@ def fit_gaussian_process(rows: Rows, clocks: tuple[float | None, ...] = (None,))
     mean = float(np.average(rows.y[noisy], weights=rows.weight[noisy])) if noisy.any() else 0.0
     y = (rows.y - np.where(rows.derivative == 0, mean, 0.0)) * window**rows.derivative
     scaled = Rows((rows.t - start) / window, y, rows.derivative, rows.group, rows.weight)
-    clock = _choose_clock(_thin(scaled, _MOST_ROWS_FOR_CLOCKS), clocks)
-    theta, _ = _maximise(_thin(scaled, MOST_ROWS), clock)
+    clock, start_from = None, None
+    if len(clocks) > 1 and rows.lead == 0:
+        clock, start_from = _choose_clock(_thin(scaled, _MOST_ROWS_FOR_CLOCKS), clocks)
+    theta, _ = _maximise(_thin(scaled, MOST_ROWS), clock, start_from)
     length, noise = math.exp(theta[0]), np.exp(theta[2:])
     if length < 1.05 * _SHORTEST:
         return None
@@ -87,46 +89,48 @@ def fit_gaussian_process(rows: Rows, clocks: tuple[float | None, ...] = (None,))
     )
 
 
-def _choose_clock(rows: Rows, clocks: tuple[float | None, ...]) -> float | None:
-    """Time itself, unless another clock is better by more than chance."""
-    if len(clocks) == 1:
-        return clocks[0]
-    theta, value = _maximise(rows, None)
-    if rows.lead > 0 or math.exp(theta[0]) < _SHORTEST_FOR_CLOCKS:
-        return None
-    best, clock = value - _CLOCK_GAIN, None
-    for other in clocks:
-        if other is not None:
-            _, value = _maximise(rows, other)
-            if value < best:
-                best, clock = value, other
-    return clock
+def _choose_clock(rows: Rows, clocks: tuple[float | None, ...]) -> tuple[float | None, np.ndarray | None]:
+    """The clock (time itself, unless another one is better by more than chance) and the maximum found on it."""
+    plain, value = _maximise(rows, None)
+    if math.exp(plain[0]) < _SHORTEST_FOR_CLOCKS:
+        return None, None
+    best = value - _CLOCK_GAIN, None, plain
+    for clock in clocks:
+        if clock is not None:
+            theta, value = _maximise(rows, clock)
+            best = min(best, (value, clock, theta), key=lambda found: found[0])
+    return best[1], best[2]
 
 
-def _maximise(rows: Rows, clock: float | None) -> tuple[np.ndarray, float]:
+def _maximise(rows: Rows, clock: float | None, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
     """Logarithms of length, scale and noise of each group at the maximum, and the negative log-likelihood there."""
     sizes = _sizes(rows)
     spacing = float(np.median(np.diff(np.unique(rows.t[rows.group >= 0]))))
     shortest = max(0.7 * spacing, _SHORTEST)
-    starts = []
-    for length in _LENGTHS:
-        if length < shortest and starts:
-            break
-        for relative in _NOISES:
-            theta = np.log([max(length, shortest), _scale_for(rows, sizes[0], length), *(relative * sizes)])
-            starts.append((_posterior(theta, rows, clock)[0], len(starts), theta))
-    starts.sort()
-    first = starts[0][2]
-    second = next((theta for _, _, theta in starts if theta[0] != first[0]), first)
     bounds = [(math.log(shortest), math.log(6.0)), (None, None)]
     bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in sizes]
+    starts = _starts(rows, sizes, shortest, clock) if start is None else [start]
     options = {"maxiter": 60, "ftol": 1e-9}
     found = [
         minimize(_negative_log_likelihood, theta, (rows, clock), "L-BFGS-B", True, bounds=bounds, options=options)
-        for theta in (first, second)
+        for theta in starts
     ]
     best = min(found, key=lambda result: result.fun)
     return best.x, float(best.fun)
+
+
+def _starts(rows: Rows, sizes: np.ndarray, shortest: float, clock: float | None) -> list[np.ndarray]:
+    """The best two points of a grid, of different lengths."""
+    tried = []
+    for length in _LENGTHS:
+        if tried and length < max(shortest, 0.0 if clock is None else _SHORTEST_FOR_CLOCKS):
+            break
+        for relative in _NOISES:
+            theta = np.log([max(length, shortest), _scale_for(rows, sizes[0], length), *(relative * sizes)])
+            tried.append((_posterior(theta, rows, clock)[0], len(tried), theta))
+    tried.sort()
+    first = tried[0][2]
+    return [first, next((theta for _, _, theta in tried if theta[0] != first[0]), first)]
 
 
 def _negative_log_likelihood(theta: np.ndarray, rows: Rows, clock: float | None) -> tuple[float, np.ndarray]:

@@ -75,8 +75,9 @@ def _smooth(rows: Rows, method: str) -> _Smooth:
         if process is not None and _resolves(process, rows):
             return _Smooth(process.derivative, process.noise, "gp")
     if method in ("auto", "gp", "whittaker"):
-        spline, noise = fit_whittaker(_lowered(rows))
-        return _Smooth(_integrated(spline, rows), noise, "whittaker")
+        level, lowered = _lowered(rows)
+        spline, noise = fit_whittaker(lowered)
+        return _Smooth(_integrated(spline, level, rows), noise, "whittaker")
     return _of_the_lowest(rows, method)
 
 
@@ -95,32 +96,37 @@ def _resolves(process: GaussianProcess, rows: Rows) -> bool:
 def _of_the_lowest(rows: Rows, method: str) -> _Smooth:
     """The methods that know one column only: the lowest measured derivative, integrated and differentiated."""
     first = rows[rows.group == 0]
+    level = float(np.mean(first.y))
     if not 5 <= len(first.t) <= _MOST_SAMPLES:
         raise DataError(
             f"{method} takes 5 to {_MOST_SAMPLES} samples but there are {len(first.t)}; use auto or whittaker."
         )
     if method == "spline":
-        spline = make_smoothing_spline(first.t, first.y, first.weight)
+        spline = make_smoothing_spline(first.t, first.y - level, first.weight)
     else:
-        spline = fit_perceptron(first.t, first.y, first.weight)
+        spline = fit_perceptron(first.t, first.y - level, first.weight)
     columns = [rows[rows.group == g] for g in range(rows.n_groups)]
-    return _Smooth(_integrated(spline, rows), tuple(rough_noise(c.t, c.y) for c in columns), method)
+    return _Smooth(_integrated(spline, level, rows), tuple(rough_noise(c.t, c.y) for c in columns), method)
 
 
-def _lowered(rows: Rows) -> Rows:
-    """The same rows as derivatives of the lowest measured one; what lies below it is left to the integration."""
+def _lowered(rows: Rows) -> tuple[float, Rows]:
+    """The same rows as derivatives of the lowest measured one, less its mean level, which comes first; what lies below
+    it is left to the integration."""
     kept = rows[rows.derivative >= rows.lead]
-    return Rows(kept.t, kept.y, kept.derivative - rows.lead, kept.group, kept.weight)
+    level = float(np.mean(kept.y[kept.group == 0]))
+    y = np.where(kept.derivative == rows.lead, kept.y - level, kept.y)
+    return level, Rows(kept.t, y, kept.derivative - rows.lead, kept.group, kept.weight)
 
 
-def _integrated(spline: BSpline, rows: Rows) -> Curve:
-    """The curve u whose lowest measured derivative is the spline.
+def _integrated(spline: BSpline, level: float, rows: Rows) -> Curve:
+    """The curve u whose lowest measured derivative is the spline plus the level.
 
     Each integration starts from the initial state; where that is unknown, the integral has mean zero.
     """
     lead, start = rows.lead, rows.t.min()
     known = {int(d): float(y) for d, y in zip(rows.derivative, rows.y, strict=True) if d < lead}
     window = np.linspace(start, rows.t.max(), 1001)
+    spline = BSpline(spline.t, spline.c + level, spline.k)
     curves = {lead: spline}
     for k in range(lead - 1, -1, -1):
         primitive = curves[k + 1].antiderivative()

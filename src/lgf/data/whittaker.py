@@ -43,7 +43,9 @@ class _System:
 
     def solve(self, log_lambda: float) -> tuple[np.ndarray, float, float]:
         """Coefficients, generalised cross-validation score and noise variance."""
-        factor = cholesky_banded(_bands(self.gram) + 10.0**log_lambda * _bands(self.penalty), check_finite=False)
+        bands = _bands(self.gram) + 10.0**log_lambda * _bands(self.penalty)
+        bands[-1] *= 1.0 + 1e-12  # rounding must not make it indefinite
+        factor = cholesky_banded(bands, check_finite=False)
         right = np.column_stack([self.design.T @ (self.weight * self.y), self.gram @ self.probes])
         solved = cho_solve_banded((factor, False), right, check_finite=False)
         trace = np.sum(solved[:, 1:] * self.probes) * len(self.probes) / np.sum(self.probes**2)
@@ -56,7 +58,7 @@ class _System:
 
 def fit_whittaker(rows: Rows) -> tuple[BSpline, tuple[float, ...]]:
     """The smooth curve through these rows, and the noise of each measured column."""
-    sites = np.unique(rows.t)
+    sites = _sites(rows.t)
     levels = _levels(rows)
     spline, log_lambda, variance = _fit(rows, sites, levels)
     while log_lambda > _LOG_LAMBDA[-2] and len(sites) > _LEAST_KNOTS:
@@ -64,6 +66,19 @@ def fit_whittaker(rows: Rows) -> tuple[BSpline, tuple[float, ...]]:
         sites = sites[np.unique(np.linspace(0, len(sites) - 1, max(len(sites) // 4, _LEAST_KNOTS)).round().astype(int))]
         spline, log_lambda, variance = _fit(rows, sites, levels)
     return spline, tuple(float(math.sqrt(variance) * level / levels[0]) for level in levels)
+
+
+def _sites(t: np.ndarray) -> np.ndarray:
+    """The sample times, without those that nearly coincide: knots must keep apart."""
+    sites = np.unique(t)
+    least = 0.05 * float(np.median(np.diff(sites)))
+    if np.all(np.diff(sites) >= least):
+        return sites
+    kept = [sites[0]]
+    for site in sites[1:-1]:
+        if site - kept[-1] >= least and sites[-1] - site >= least:
+            kept.append(site)
+    return np.array([*kept, sites[-1]])
 
 
 def _levels(rows: Rows) -> np.ndarray:
