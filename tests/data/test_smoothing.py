@@ -214,7 +214,7 @@ def test_an_offset_and_times_that_nearly_coincide_do_no_harm(method):
 @pytest.mark.parametrize(("swings", "method"), [(10, "gp"), (500, "whittaker")])
 def test_long_records_need_no_square_memory(swings, method):
     t = np.linspace(0, 1, 5_000)
-    clean = np.sin(2 * np.pi * swings * t)
+    clean, slope = np.sin(2 * np.pi * swings * t), 2 * np.pi * swings * np.cos(2 * np.pi * swings * t)
     observation = Observation(t, clean + 0.05 * np.random.default_rng(0).standard_normal(len(t)))
     tracemalloc.start()
     completion = complete(observation, 1)
@@ -222,7 +222,14 @@ def test_long_records_need_no_square_memory(swings, method):
     tracemalloc.stop()
     assert completion.method == method
     assert relative_l2(clean, completion.trajectory.u) < 0.06
+    assert relative_l2(slope, completion.trajectory.du) < 0.08
     assert peak < 100e6  # a square matrix would take 2e8
+
+
+def test_whittaker_smooths_far_more_than_its_sampling():
+    t = np.linspace(0, 1, 20_000)
+    observation = Observation(t, np.sin(20 * t) + 0.05 * np.random.default_rng(0).standard_normal(len(t)))
+    assert relative_l2(20 * np.cos(20 * t), complete(observation, 1, "whittaker").trajectory.du) < 0.02
 
 
 @pytest.mark.parametrize("level", [0.01, 0.1])

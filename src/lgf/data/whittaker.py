@@ -43,8 +43,10 @@ class _System:
 
     def solve(self, log_lambda: float) -> tuple[np.ndarray, float, float]:
         """Coefficients, generalised cross-validation score and noise variance."""
-        bands = _bands(self.gram) + 10.0**log_lambda * _bands(self.penalty)
-        bands[-1] *= 1.0 + 1e-12  # rounding must not make it indefinite
+        bands = _bands(self.gram)
+        ridge = 1e-10 * float(np.median(bands[-1]))  # so that rounding cannot make the matrix indefinite
+        bands += 10.0**log_lambda * _bands(self.penalty)
+        bands[-1] += ridge
         factor = cholesky_banded(bands, check_finite=False)
         right = np.column_stack([self.design.T @ (self.weight * self.y), self.gram @ self.probes])
         solved = cho_solve_banded((factor, False), right, check_finite=False)
