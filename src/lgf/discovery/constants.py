@@ -39,11 +39,13 @@ class FitSettings:
     n_starts: int = 96
     n_refined: int = 3
     residual_iterations: int = 25
-    windows: tuple[float, ...] = (0.05, 0.12, 0.3, 0.6, 1.0)  # grown when the first guess misses the whole window
+    windows: tuple[float, ...] = (0.1, 0.18, 0.32, 0.56, 1.0)  # grown when the first guess misses the whole window
     grow_above: float = 0.5  # by more than this (relative loss)
     iterations: int = 20
-    tolerance: float = 1e-3
-    rtol: float = 1e-5
+    tolerance: float = 3e-3
+    far: float = 10.0  # above this many times the loss of the noise alone a fit
+    far_tolerance: float = 0.05  # is given up at this rate of improvement
+    rtol: float = 1e-4
     steps_per_solve: int = 1000
     steps_per_fit: int = 6000
     rescue_above: float = 4.0  # in units of the loss that the noise alone would leave
@@ -172,7 +174,7 @@ def _trajectory_stage(
     grow = rescue and not loss <= settings.grow_above
     best = _levenberg(compiled, target, settings, starts, lower, upper, grow)
     poor = settings.rescue_above * target.noise_loss
-    if rescue and not best[1] <= poor and compiled.n_constants and best[5] < settings.steps_per_fit:
+    if rescue and not best[1] <= poor and compiled.n_constants:
         others = _other_starts(skeleton, compiled, target, starts, best[0])
         second = _levenberg(compiled, target, settings, others, lower, upper, not grow)
         evaluations, steps = best[4] + second[4], best[5] + second[5]
@@ -198,8 +200,8 @@ def _levenberg(
             flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
             compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
             settings.steps_per_solve, target.with_top, settings.iterations if whole else 3,
-            settings.tolerance if whole else 0.05,
-            settings.steps_per_fit,
+            settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
+            settings.far_tolerance, settings.steps_per_fit,
         )  # fmt: skip
         evaluations += result[4]
         steps += result[5]

@@ -26,7 +26,7 @@ from lgf.ode.terms import UNIT, n_constants, renumber, to_expression
 MAX_HEADERS = 4000
 BLOCK = -1  # stands for a whole summand among the rules of a header
 _MARK = symbol("x0")  # stands for a summand in the expression of a header
-Parts = frozenset[Expression]
+Parts = tuple[Expression, ...]  # sorted; a term with constants inside, a sine of time, may occur twice
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -
     terms = [to_expression({m: UNIT}, pool) for m in to_terms(structure, pool)]
     if pivot is None:
         leading, lead, others = terms[:1], [skeleton.highest], terms
-        yield frozenset(parts_of(structure))
+        yield _sorted(structure)
     else:
         leading = [e for e in terms if pivot in e.nodes()]
         lead = [to_expression({m: UNIT}, pool) for m in to_terms(mul(divisor, pivot), [math.nan] * 9)]
@@ -126,12 +126,12 @@ def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -
     # Constants inside the scale would not cancel, hence first without one.
     for scale in (ONE, *(leading[0] / one for one in lead)) if leading else ():
         if {p for e in lead for p in parts_of(e * scale)} == shape:
-            yield frozenset(p for e in others for p in parts_of(e / scale))
+            yield _sorted(*(e / scale for e in others))
     if pivot is not None and divisor == ONE:
         # Two terms with open constants in a denominator are cleared of it by `structure`; this takes them back.
         coefficients = polynomial(structure, pivot)
         if coefficients is not None and len(coefficients) == 2:
-            yield frozenset(parts_of(coefficients[0] / coefficients[1]))
+            yield _sorted(coefficients[0] / coefficients[1])
 
 
 def _matches(
@@ -139,12 +139,13 @@ def _matches(
 ) -> Iterator[tuple[float, Derivation]]:
     """For every header whose own terms are wanted, the cheapest summands that make up the rest."""
     covers: dict[tuple[Parts, int], tuple[float, tuple[Term, ...]] | None] = {}
+    distinct = frozenset(wanted)
     for header in headers:
-        if not header.own <= wanted:
+        if not set(header.own) <= distinct:
             continue
-        rest = wanted - header.own
+        rest = _rest(wanted, header.own)
         if (rest, header.count) not in covers:
-            covers[rest, header.count] = _cover(rest, header.count, wanted, dictionary)
+            covers[rest, header.count] = _cover(rest, header.count, distinct, dictionary)
         cover = covers[rest, header.count]
         if cover is not None:
             summands = iter(cover[1])
@@ -152,16 +153,18 @@ def _matches(
             yield header.bits + cover[0], tuple(rule for run in walked for rule in run)
 
 
-def _cover(rest: Parts, count: int, wanted: Parts, dictionary: TermDictionary) -> tuple[float, tuple[Term, ...]] | None:
+def _cover(
+    rest: Parts, count: int, wanted: frozenset[Expression], dictionary: TermDictionary
+) -> tuple[float, tuple[Term, ...]] | None:
     """The cheapest `count` summands that together add the rest, and nothing that is not wanted."""
     if not rest or count == 0:
         return (0.0, ()) if not rest and count == 0 else None
     best = None
-    for term in dictionary.by_part.get(min(rest), ()):
+    for term in dictionary.by_part.get(rest[0], ()):
         if best is not None and term.bits >= best[0]:
             break
         if wanted.issuperset(term.parts):
-            others = _cover(rest.difference(term.parts), count - 1, wanted, dictionary)
+            others = _cover(_rest(rest, term.parts), count - 1, wanted, dictionary)
             if others is not None and (best is None or term.bits + others[0] < best[0]):
                 best = term.bits + others[0], (term, *others[1])
     return best
@@ -169,8 +172,21 @@ def _cover(rest: Parts, count: int, wanted: Parts, dictionary: TermDictionary) -
 
 def _unsaid(wanted: Parts, headers: Sequence[_Header], dictionary: TermDictionary) -> tuple[str, ...]:
     """The terms that neither a header nor a summand can say."""
-    known = frozenset[Expression]().union(*(header.own for header in headers))
-    return tuple(plain(term, ["C"] * n_constants(term)) for term in sorted(wanted - known - dictionary.by_part.keys()))
+    known = dictionary.by_part.keys() | {p for header in headers for p in header.own}
+    return tuple(plain(term, ["C"] * n_constants(term)) for term in dict.fromkeys(wanted) if term not in known)
+
+
+def _sorted(*expressions: Expression) -> Parts:
+    return tuple(sorted(p for expression in expressions for p in parts_of(expression)))
+
+
+def _rest(whole: Parts, taken: Parts) -> Parts:
+    """The terms left when each of `taken` has been taken away once."""
+    left = list(whole)
+    for one in taken:
+        if one in left:
+            left.remove(one)
+    return tuple(left)
 
 
 @lru_cache(maxsize=16)
@@ -181,7 +197,7 @@ def _headers(grammar: Grammar, allowed: bytes) -> dict[Expression, tuple[_Header
         addends, factor = _fraction(read_expression(text))
         count = rules.count(BLOCK)
         if addends.count(_MARK) == count:
-            own = frozenset(p for addend in addends if addend != _MARK for p in _parts(_renumbered(addend)))
+            own = tuple(sorted({p for addend in addends if addend != _MARK for p in _parts(_renumbered(addend))}))
             headers = found.setdefault(_reciprocal(_renumbered(factor)), {})
             headers.setdefault((own, count), _Header(rules, cost, count, own))
     return {divisor: tuple(headers.values()) for divisor, headers in found.items()}

@@ -1,5 +1,7 @@
 """Starts for the constants inside functions, by what the data can show of them."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.stats import qmc
 
@@ -11,25 +13,30 @@ from lgf.ode.program import CompiledSkeleton, Role
 
 def starting_points(compiled: CompiledSkeleton, target: Target, n_starts: int) -> np.ndarray:
     """Starts [s, nonlinear] for the nonlinear constants: a grid for one, diagonals and a Halton set for several."""
-    choices = [_choices(role, target, n_starts) for role in compiled.roles]
-    if not choices:
+    lists = [choices(role, target, n_starts) for role in compiled.roles]
+    if not lists:
         return np.ones((1, 0))
-    if len(choices) == 1:
-        return choices[0][:, None]
+    if len(lists) == 1:
+        return lists[0][:, None]
     # Equal places first share one value: sin(C*t)/cos(C*t) and the like mean one frequency more often than two.
     same = [(r.place in ("sin", "cos"), r.cofactor) for r in compiled.roles]
     shared = max(n_starts // 2, 8)
-    draws = qmc.Halton(len(choices), scramble=False).random(n_starts + shared)[1:]
+    draws = _halton(len(lists), n_starts + shared)
     rows = []
     for i, draw in enumerate(draws):
         if i < shared:
             first = {key: same.index(key) for key in same}
             draw = np.array([draw[first[key]] for key in same])
-        rows.append([c[int(x * len(c))] for c, x in zip(choices, draw, strict=True)])
+        rows.append([c[int(x * len(c))] for c, x in zip(lists, draw, strict=True)])
     return np.array(rows)
 
 
-def _choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
+@lru_cache(maxsize=32)
+def _halton(dimensions: int, n: int) -> np.ndarray:
+    return qmc.Halton(dimensions, scramble=False).random(n + 1)[1:]
+
+
+def choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
     """Values worth trying for a constant in this role."""
     if role.place == "exponent":
         return np.array([0.5, 1.5, 2.5, -1.0, 3.0, 0.25, -0.5, 1.2, 0.8, 2.0, -2.0, 4.0])

@@ -97,7 +97,7 @@ def compile_skeleton(skeleton: Skeleton, forcing: Expression | None = None) -> C
         basis=basis,
         linear=np.array(linear, np.int32),
         nonlinear=np.array(nonlinear, np.int32),
-        roles=tuple(_role(residual, i) for i in nonlinear),
+        roles=tuple(role_of(residual, i) for i in nonlinear),
     )
 
 
@@ -128,7 +128,7 @@ def _split(expression: Expression, occurrences: dict[int, int]) -> list[tuple[in
     return [(None, expression)]
 
 
-def _role(residual: Expression, index: int) -> Role:
+def role_of(residual: Expression, index: int) -> Role:
     """The role of the constant at its first occurrence."""
     path = _path_to(residual, index)
     for depth in range(len(path) - 2, -1, -1):

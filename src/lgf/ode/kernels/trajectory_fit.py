@@ -243,12 +243,13 @@ def _normal_equations(
 @njit(cache=True, nogil=True, error_model="numpy")
 def fit_trajectory(
     code, outputs, degree, literals, n_registers, n, p, record, windows, starts, lower, upper, rtol, max_steps,
-    with_top, max_iterations, tolerance, budget,
+    with_top, max_iterations, tolerance, far_loss, far_tolerance, budget,
 ):  # fmt: skip
     """The best unknowns found from the best of the starts: (x, loss, J'WJ, status, solves, steps).
 
     starts [s, P] are compared by their loss, at most eight at a time; Levenberg-Marquardt goes on from the best until
-    the loss falls by less than `tolerance` (relative), or cannot be made to fall twice in a row, or `budget` steps have been tried. windows [E]
+    the loss falls by less than `tolerance` (relative; far_tolerance while it is above far_loss), or cannot be made to fall
+    twice in a row, or `budget` steps have been tried. windows [E]
     says how many samples of each experiment count.
     """
     P = starts.shape[1]
@@ -331,7 +332,7 @@ def fit_trajectory(
             for j in range(P):
                 x[j] = X[j, winner]
             damping = min(max(damping * 10.0 ** (winner - 3), 1e-9), 1e8)
-            failures = 2 if gain < tolerance else 0
+            failures = 2 if gain < (far_tolerance if best > far_loss else tolerance) else 0
         if failures >= 2 or steps > budget:
             break
     if moved:

@@ -1,0 +1,154 @@
+"""From a problem to a discovery: complete the record, search, choose."""
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from lgf import __version__
+from lgf.data.observation import Problem
+from lgf.data.smoothing import Completion, complete
+from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.discovery.constants import FitMethod, FitSettings
+from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.language import Language, make_language
+from lgf.discovery.objective import Criterion, ObjectiveSettings
+from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, Proposer
+from lgf.discovery.search import Iteration, Progress, SearchSettings, joblib_map, search
+from lgf.discovery.selection import choose, finalists, held_out_losses, indistinguishable
+from lgf.discovery.target import Target, make_target
+from lgf.grammar import Grammar
+from lgf.ode.skeleton import Equation
+
+
+@dataclass(frozen=True)
+class DiscoverySettings:
+    """Everything that may be set about a discovery, in the drawers where it is used."""
+
+    search: SearchSettings = SearchSettings()
+    fit: FitSettings = FitSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    smoothing: str = "auto"
+    all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
+    enumerated: int = 2  # iterations of best-first enumeration before the proposer takes over
+    n_finalists: int = 12
+
+
+PAPER = DiscoverySettings(
+    search=SearchSettings(population=100, iterations=10),
+    fit=FitSettings(method=FitMethod.NELDER_MEAD, gate=200.0),
+    objective=ObjectiveSettings(criterion=Criterion.PAPER),
+    smoothing="mlp",
+    all_modes=True,
+    enumerated=0,
+)
+
+PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """What a search found, and how."""
+
+    best: Candidate
+    front: tuple[Candidate, ...]
+    indistinguishable: tuple[Candidate, ...]  # the data cannot tell these apart from the best
+    history: tuple[Iteration, ...]
+    problem: Problem
+    completions: tuple[Completion, ...]
+    targets: dict[int, Target]
+    settings: DiscoverySettings
+    seed: int
+    evaluations: int
+    seconds: float
+    population: Population = field(repr=False)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Target:
+        """What the best equation was fitted to."""
+        return self.targets[self.best.skeleton.order]
+
+    @property
+    def equation(self) -> Equation:
+        """The chosen equation with values and errors."""
+        return self.best.fit.equation(self.target)
+
+
+MakeProposer = Callable[[Sequence[Language], dict[int, Target], DiscoverySettings, int], Proposer]
+
+
+def evolution(
+    languages: Sequence[Language], targets: dict[int, Target], settings: DiscoverySettings, seed: int
+) -> Proposer:
+    """The proposer of choice where no trained model is at hand."""
+    return EvolutionProposer(languages, seed)
+
+
+def discover(
+    problem: Problem,
+    grammar: Grammar,
+    settings: DiscoverySettings = DiscoverySettings(),
+    *,
+    make_proposer: MakeProposer = evolution,
+    seed: int = 0,
+    n_jobs: int = 1,
+    warm: Sequence[Proposal] = (),
+    population: Population | None = None,
+    progress: Progress | None = None,
+) -> Discovery:
+    """The equation of the problem.
+
+    warm proposals (the user's own equations, or the best of an earlier run) are tried first. A population of an
+    earlier run is taken over. KeyboardInterrupt ends the search early; what was found so far is still chosen from.
+    """
+    started = time.monotonic()
+    orders = problem.orders
+    completions = tuple(
+        complete(o, max(orders), settings.smoothing, problem.forcing(e)) for e, o in enumerate(problem.observations)
+    )
+    targets = {o: make_target(problem, o, completions, all_modes=settings.all_modes) for o in orders}
+    languages = [make_language(grammar, problem, targets[o]) for o in orders]
+    evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective)
+    mapper = joblib_map(n_jobs)
+    population = Population() if population is None else population
+    for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
+        population.add(candidate)
+    schedule: list[tuple[Proposer, int]] = [
+        (EnumerationProposer(languages), settings.enumerated),
+        (make_proposer(languages, targets, settings, seed), 1),
+    ]
+    limits = settings.search
+    if limits.max_seconds is not None:
+        limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
+    history: list[Iteration] = []
+
+    def note(iteration: Iteration, found: Population) -> None:
+        history.append(iteration)
+        if progress is not None:
+            progress(iteration, found)
+
+    try:
+        search(evaluator, schedule, limits, population, mapper, note)
+    except KeyboardInterrupt:
+        if not len(population):
+            raise
+    last = finalists(population, evaluator, mapper, settings.n_finalists)
+    if len(problem.observations) > 1:
+        last = held_out_losses(last, problem, completions, evaluator)
+    best = choose(last, problem.n_samples)
+    return Discovery(
+        best=best,
+        front=tuple(population.front()),
+        indistinguishable=tuple(indistinguishable(last, best)),
+        history=tuple(history),
+        problem=problem,
+        completions=completions,
+        targets=targets,
+        settings=settings,
+        seed=seed,
+        evaluations=history[-1].evaluations if history else 0,
+        seconds=time.monotonic() - started,
+        population=population,
+        versions={"lgf": __version__, "python": platform.python_version()},
+    )

@@ -1,0 +1,44 @@
+"""What a fitted equation is worth: the paper's information criterion, and the description length."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+HOPELESS = 1e12  # the objective of an equation that could not be solved
+
+
+class Criterion(StrEnum):
+    """The objectives to choose from; smaller is better."""
+
+    DESCRIPTION_LENGTH = "description_length"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True)
+class ObjectiveSettings:
+    """Weights of the criteria."""
+
+    criterion: Criterion = Criterion.DESCRIPTION_LENGTH
+    alpha: float = 0.1  # weight of the complexity in the paper's criterion
+    bits_weight: float = 1.5  # weight of the grammar's bits in the description length
+
+
+def objective(
+    loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
+    settings: ObjectiveSettings = ObjectiveSettings(),
+) -> float:  # fmt: skip
+    """The worth of a fit.
+
+    description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits, loss being the relative mean square error of
+    the solved trajectory. paper: L_IC = alpha C + (1 - alpha) n L, L being the solution loss, or the residual where
+    the equation was not solved.
+    """
+    if settings.criterion is Criterion.PAPER:
+        accuracy = loss if math.isfinite(loss) else residual
+        value = settings.alpha * complexity + (1 - settings.alpha) * n_samples * accuracy
+    elif not math.isfinite(loss):
+        return HOPELESS
+    else:
+        fit = n_samples * math.log(max(loss, 1e-16))
+        value = fit + n_constants * math.log(n_samples) + 2 * math.log(2) * settings.bits_weight * bits
+    return value if value < HOPELESS else HOPELESS
