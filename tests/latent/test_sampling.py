@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
@@ -43,9 +45,9 @@ def empirical(tokens):
 @pytest.mark.parametrize("kind", list(Noise))
 @pytest.mark.parametrize("eta", [0.0, 3.0])
 def test_the_chain_ends_in_the_exact_joint_distribution(kind, eta):
-    settings = SamplingSettings(steps=200, eta=eta, batch=20_000)
-    tokens = sample(ExactDenoiser(kind), 20_000, seed=1, settings=settings)
-    assert np.abs(empirical(tokens) - JOINT).max() < 0.012
+    settings = SamplingSettings(steps=60, eta=eta, batch=12_000)
+    tokens = sample(ExactDenoiser(kind), 12_000, seed=1, settings=settings)
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.015
 
 
 def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
@@ -58,7 +60,7 @@ def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
 
 
 def test_low_temperature_gives_the_mode():
-    cold = SamplingSettings(steps=2000, x1_temperature=0.02)
+    cold = SamplingSettings(steps=500, x1_temperature=0.02)
     assert empirical(sample(ExactDenoiser(Noise.MASK), 50, seed=3, settings=cold))[0, 0] == 1.0
 
 
@@ -122,9 +124,8 @@ def test_shuffling_moves_whole_slots_only():
     torch.manual_seed(0)
     rows = layout.shuffled(torch.arange(8).expand(50, 8))
     assert (rows[:, :2] == torch.tensor([0, 1])).all()
-    assert {tuple(row[2:].tolist()) for row in rows} == {
-        (2, 3, 4, 5, 6, 7), (2, 3, 6, 7, 4, 5), (4, 5, 2, 3, 6, 7), (4, 5, 6, 7, 2, 3), (6, 7, 2, 3, 4, 5), (6, 7, 4, 5, 2, 3)
-    }  # fmt: skip
+    slots = [(2, 3), (4, 5), (6, 7)]
+    assert {tuple(row[2:].tolist()) for row in rows} == {a + b + c for a, b, c in permutations(slots)}
     assert layout.blocks().tolist() == [HEADER, HEADER, 0, 0, 1, 1, 2, 2]
 
 

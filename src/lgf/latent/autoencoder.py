@@ -41,21 +41,19 @@ CHANNELS = 4
 
 def new_autoencoder(grammar: Grammar, settings: AutoencoderSettings, derivations: ArrayLike) -> Autoencoder:
     """An untrained autoencoder, as large as the padded derivations need it."""
-    rows = np.asarray(derivations)
+    size = None if settings.architecture == "sequence" else extent(grammar, unpad(grammar, derivations))
+    return empty_autoencoder(grammar, settings, size)
+
+
+def empty_autoencoder(grammar: Grammar, settings: AutoencoderSettings, size: Extent | None) -> Autoencoder:
+    """An untrained autoencoder; `blocks` is for sentences of that extent, `sequence` for any."""
     if settings.architecture == "sequence":
         return SequenceAutoencoder(grammar, Layout(settings.positions * CHANNELS, levels=settings.levels))
-    if settings.architecture != "blocks":
-        raise ValueError(f"architecture is {settings.architecture!r}; give 'blocks' or 'sequence'.")
-    size = extent(grammar, unpad(grammar, rows))
-    model = empty_autoencoder(grammar, settings, size)
-    model.align(model.arrange(rows))
-    return model
-
-
-def empty_autoencoder(grammar: Grammar, settings: AutoencoderSettings, size: Extent) -> BlockAutoencoder:
-    """An untrained autoencoder for sentences of that extent."""
-    header = settings.header_tokens if size.header else 0
-    layout = Layout(header, size.summands, settings.summand_tokens, settings.levels)
+    if settings.architecture != "blocks" or size is None:
+        raise ValueError(f"architecture is {settings.architecture!r}; give 'sequence', or 'blocks' and an extent.")
+    layout = Layout(
+        settings.header_tokens if size.header else 0, size.summands, settings.summand_tokens, settings.levels
+    )
     return BlockAutoencoder(grammar, layout, size, settings.width, settings.depth)
 
 
@@ -80,20 +78,26 @@ def decode(
 
 @torch.no_grad()
 def latent(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.float32]:
-    """The bounded latent [n, D] before rounding, -1 to 1: where the behavioural loss measures distances."""
-    parts = [_bounded(model, model.latent(part)) for part in model.arrange(derivations).split(2048)]
+    """Where padded derivations lie in the bounded, unrounded latent: distances there are what behaviour shapes."""
+    parts = [model.place(_bounded(model, model.latent(part))) for part in model.arrange(derivations).split(2048)]
     return torch.cat(parts).numpy()
 
 
 def autoencoder_loss(
-    model: Autoencoder, arranged: Tensor, behaviour: Tensor | None, settings: AutoencoderSettings
-) -> tuple[Tensor, Tensor]:
-    """(reconstruction loss, behavioural loss, weighted) of arranged rows and their behaviour [n, 256]."""
-    z = model.latent(arranged)
-    reconstruction = model.reconstruction_loss(arranged, quantised(z, model.layout.levels))
+    model: Autoencoder,
+    arranged: Tensor,
+    behaviour: Tensor | None,
+    settings: AutoencoderSettings,
+    practice: Tensor | None = None,
+) -> Tensor:
+    """Reconstruction loss of arranged rows and of rows to practise on; behavioural loss of the former alone."""
+    rows = arranged if practice is None else torch.cat([arranged, practice])
+    z = model.latent(rows)
+    reconstruction = model.reconstruction_loss(rows, quantised(z, model.layout.levels))
     if behaviour is None or settings.weight == 0:
-        return reconstruction, torch.zeros(())
-    return reconstruction, settings.weight * behavioural_loss(_bounded(model, z), behaviour, settings.scale)
+        return reconstruction
+    place = model.place(_bounded(model, z[: len(arranged)]))
+    return reconstruction + settings.weight * behavioural_loss(place, behaviour, settings.scale)
 
 
 def behavioural_loss(z: Tensor, behaviour: Tensor, scale: float) -> Tensor:

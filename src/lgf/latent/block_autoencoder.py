@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from lgf.grammar import Extent, Grammar, decode_blocks, split, unpad
+from lgf.grammar.blocks import header_items
 from lgf.latent.layout import Layout
 
 
@@ -22,19 +23,13 @@ class BlockAutoencoder(nn.Module):
         self.grammar = grammar
         self.layout = layout
         self.extent = extent
-        self.header = _Coder(extent.header, grammar.n_rules + 1, layout.header, width, depth) if layout.header else None
-        self.summand = _Coder(extent.summand, grammar.n_rules + 1, layout.summand, width, depth)
+        outer = [[item for item in items if isinstance(item, str)] for items in header_items(grammar)]
+        inner = [[symbol for symbol in rule.body if symbol in grammar.nonterminals] for rule in grammar.rules]
+        header = _units(grammar, extent.header, (grammar.start,), outer)
+        summand = _units(grammar, extent.summand, grammar.summand, inner)
+        self.header = _Coder(header, layout.header, width, depth) if layout.header else None
+        self.summand = _Coder(summand, layout.summand, width, depth)
         self.register_buffer("rivals", _rivals(grammar), persistent=False)
-
-    def align(self, arranged: Tensor) -> None:
-        """Lets nonterminals that no header, or no summand, of these rows rewrites twice share units at all places.
-
-        Such a choice is then coded by what is chosen, not by where: a neighbour's change does not displace it.
-        """
-        header, summands = self._cut(arranged)
-        if self.header is not None:
-            self.header.align(_once(self.rivals, header))
-        self.summand.align(_once(self.rivals, summands.flatten(0, 1)))
 
     def arrange(self, derivations: ArrayLike) -> Tensor:
         """The rows of padded derivations, cut into header and summands; absent slots are all padding."""
@@ -51,6 +46,33 @@ class BlockAutoencoder(nn.Module):
                 begin = size.header + slot * size.summand
                 row[begin : begin + len(summand)] = summand
         return torch.from_numpy(out)
+
+    def recombined(self, arranged: Tensor, n: int) -> Tensor:
+        """`n` arranged rows made of headers and summands of these rows, each drawn by torch's current generator.
+
+        Drawn from rows of distinct blocks (`distinct`) they let rare blocks be learned as well as frequent ones.
+        """
+        header, summands = self._cut(arranged)
+        slots = torch.randint(len(arranged), (n, self.extent.summands))
+        heads = header[torch.randint(len(arranged), (n,))]
+        return torch.cat([heads, summands[:, 0][slots].flatten(1)], 1)
+
+    def distinct(self, arranged: Tensor) -> Tensor:
+        """Rows that hold every header and, in their first slot, every summand of the given ones equally often."""
+        header, summands = self._cut(arranged)
+        heads = header.unique(dim=0) if self.extent.header else header[:1]
+        blocks = summands.flatten(0, 1).unique(dim=0)
+        n = max(len(heads), len(blocks))
+        rows = torch.full((n, arranged.shape[1]), self.grammar.n_rules)
+        head, slots = self._cut(rows)
+        head[:] = heads[torch.arange(n) % len(heads)]
+        slots[:, 0] = blocks[torch.arange(n) % len(blocks)]
+        return rows
+
+    def place(self, z: Tensor) -> Tensor:
+        """Where rows z [n, D] lie for measuring distances, in whatever order their summands stand: slots add up."""
+        header, slots = self.layout.cut(z)
+        return torch.cat([header, slots.sum(1)], 1)
 
     def latent(self, arranged: Tensor) -> Tensor:
         """The latent z [n, D], neither bounded nor rounded."""
@@ -96,23 +118,25 @@ class _Coder(nn.Module):
 
     units: Tensor
 
-    def __init__(self, length: int, rules: int, tokens: int, width: int, depth: int):
+    def __init__(self, units: Tensor, tokens: int, width: int, depth: int):
         super().__init__()
-        self.register_buffer("units", torch.arange(length * rules).view(length, rules))
-        self.enter = nn.Embedding(length * rules, width)
+        # Numbered without gaps, so that no unit is stored in vain.
+        self.register_buffer("units", units.unique(return_inverse=True)[1], persistent=False)
+        count = int(self.units.max()) + 1
+        self.enter = nn.Embedding(count, width)
         self.down = nn.Sequential(*(_Residual(width) for _ in range(depth)), nn.Linear(width, tokens))
         self.up = nn.Sequential(nn.Linear(tokens, width), *(_Residual(width) for _ in range(depth)))
-        self.leave = nn.Linear(width, length * rules)
-
-    def align(self, once: Tensor) -> None:
-        self.units[:, once] = self.units[0, once]
+        self.leave = nn.Embedding(count, width)
+        self.bias = nn.Embedding(count, 1)
 
     def encode(self, sequence: Tensor) -> Tensor:
         places = torch.arange(sequence.shape[-1])
         return self.down(self.enter(self.units[places, sequence]).sum(-2))
 
     def decode(self, codes: Tensor) -> Tensor:
-        return self.leave(self.up(codes))[..., self.units]
+        # Gathering the weights is far cheaper than gathering the logits, whose gradient would be scattered.
+        weight, bias = self.leave(self.units).flatten(0, 1), self.bias(self.units).flatten()
+        return nn.functional.linear(self.up(codes), weight, bias).unflatten(-1, self.units.shape)
 
 
 class _Residual(nn.Module):
@@ -132,11 +156,21 @@ def _rivals(grammar: Grammar) -> Tensor:
     return table
 
 
-def _once(rivals: Tensor, sequences: Tensor) -> Tensor:
-    """[R]: whether a rule's left-hand side is rewritten at most once in every sequence; never for the padding rule."""
-    sides = [rivals[rule] for rule in range(len(rivals) - 1)]
-    most = [int(side[sequences].logical_and(sequences < len(sides)).sum(-1).max()) for side in sides]
-    return torch.tensor([count <= 1 for count in most] + [False])
+def _units(grammar: Grammar, length: int, start: tuple[str, ...], bodies: list[list[str]]) -> Tensor:
+    """[length, R]: the unit of each rule at each place; one for all places if its left-hand side is met once only.
+
+    Such a choice is then coded by what is chosen, not by where: the change of a neighbour does not displace it.
+    """
+    most = {name: dict.fromkeys(grammar.nonterminals, 0) for name in grammar.nonterminals}
+    for _ in range(2 * len(most)):
+        for rule, body in zip(grammar.rules, bodies, strict=True):
+            for name in most:
+                count = (rule.lhs == name) + sum(most[symbol][name] for symbol in body)
+                most[rule.lhs][name] = max(most[rule.lhs][name], min(count, 2))
+    once = [sum(most[symbol][rule.lhs] for symbol in start) <= 1 for rule in grammar.rules] + [False]
+    units = torch.arange(length * len(once)).view(length, len(once))
+    units[:, once] = units[:1, once].clone()
+    return units
 
 
 def _cross_entropy(logits: Tensor, target: Tensor, competing: Tensor) -> Tensor:

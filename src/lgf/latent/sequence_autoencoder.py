@@ -38,6 +38,10 @@ class SequenceAutoencoder(nn.Module):
         """The padded derivations [n, N]."""
         return torch.as_tensor(np.asarray(derivations), dtype=torch.long)
 
+    def place(self, z: Tensor) -> Tensor:
+        """Where rows z [n, D] lie for measuring distances: there."""
+        return z
+
     def latent(self, arranged: Tensor) -> Tensor:
         """The latent z [n, D], neither bounded nor rounded."""
         return self.encoder(self._one_hot(arranged).transpose(1, 2))

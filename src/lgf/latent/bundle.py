@@ -1,0 +1,173 @@
+"""A trained model in one folder: weights as safetensors in half precision, everything else as JSON.
+
+`model.json` says what the networks are, so that loading can build them and refuse weights of other names, shapes,
+types or hashes. Nothing is unpickled.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from lgf.grammar import Extent, Grammar, GrammarError, read_grammar
+from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, empty_autoencoder
+from lgf.latent.block_autoencoder import BlockAutoencoder
+from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
+from lgf.latent.guidance import Predictor
+
+FORMAT = 1
+LARGEST = 10_000_000
+_FACTS = "model.json"
+_WEIGHTS = "weights.safetensors"
+
+
+class BundleError(ValueError):
+    """A folder that holds no model that can be trusted, in one sentence."""
+
+
+@dataclass(frozen=True)
+class ModelBundle:
+    """A grammar and the networks trained on it.
+
+    predictors  static ones by name: order (class = order - 1), autonomous, forced (class 1 = yes)
+    recipe      how it was trained
+    metrics     what was measured of it
+    versions    of the package, torch, numpy, python
+    """
+
+    name: str
+    grammar: Grammar
+    settings: AutoencoderSettings
+    autoencoder: Autoencoder
+    denoiser: Denoiser
+    predictors: Mapping[str, Predictor]
+    recipe: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    seed: int
+    versions: Mapping[str, str]
+
+
+def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
+    """Writes the bundle into the folder; BundleError if it is larger than a bundle may be."""
+    weights = save(_half(bundle))
+    extent = bundle.autoencoder.extent if isinstance(bundle.autoencoder, BlockAutoencoder) else None
+    facts = {
+        "format": FORMAT,
+        "name": bundle.name,
+        "grammar": bundle.grammar.text,
+        "fingerprint": bundle.grammar.fingerprint,
+        "autoencoder": asdict(bundle.settings),
+        "extent": extent and asdict(extent),
+        "denoiser": asdict(bundle.denoiser.settings),
+        "predictors": {name: {"classes": p.classes, "width": p.width} for name, p in bundle.predictors.items()},
+        "recipe": bundle.recipe,
+        "metrics": bundle.metrics,
+        "seed": bundle.seed,
+        "versions": bundle.versions,
+        "weights": {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()},
+    }
+    text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+    if len(weights) + len(text.encode()) > LARGEST:
+        raise BundleError(f"the model takes {len(weights)} bytes, at most {LARGEST} are allowed; make it smaller.")
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / _WEIGHTS).write_bytes(weights)
+    (path / _FACTS).write_text(text, encoding="utf-8")
+
+
+def bundle_names() -> tuple[str, ...]:
+    """The names of the models that come with the package."""
+    entries = files("lgf").joinpath("models")
+    if not entries.is_dir():
+        return ()
+    return tuple(sorted(e.name for e in entries.iterdir() if e.joinpath(_FACTS).is_file()))
+
+
+def load_bundle(name_or_path: str | Path) -> ModelBundle:
+    """The model of that name in the package, or in the folder of that path; BundleError if it is not sound."""
+    known = isinstance(name_or_path, str) and name_or_path in bundle_names()
+    folder = files("lgf").joinpath("models", str(name_or_path)) if known else Path(name_or_path)
+    if not folder.joinpath(_FACTS).is_file() or not folder.joinpath(_WEIGHTS).is_file():
+        raise BundleError(
+            f"no model is called {str(name_or_path)!r}; give a folder with {_FACTS} and {_WEIGHTS}, or one of "
+            f"{', '.join(bundle_names()) or 'none installed'}."
+        )
+    facts, weights = folder.joinpath(_FACTS).read_bytes(), folder.joinpath(_WEIGHTS).read_bytes()
+    if len(facts) + len(weights) > LARGEST:
+        raise BundleError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
+    try:
+        return _build(json.loads(facts), weights)
+    except BundleError as error:
+        raise BundleError(f"the model in {str(folder)!r} {error}; get it again.") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, GrammarError) as error:
+        raise BundleError(f"{_FACTS} in {str(folder)!r} does not describe a model: {error!r}; get it again.") from error
+
+
+def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
+    if facts["format"] != FORMAT:
+        raise BundleError(f"has format {facts['format']!r}, this version reads {FORMAT}")
+    if facts["weights"]["bytes"] != len(weights):
+        raise BundleError(f"has {len(weights)} bytes of weights, {facts['weights']['bytes']} are announced")
+    if facts["weights"]["sha256"] != hashlib.sha256(weights).hexdigest():
+        raise BundleError("has weights whose hash is not the announced one")
+    grammar = read_grammar(facts["grammar"], name=facts["name"])
+    if grammar.fingerprint != facts["fingerprint"]:
+        raise BundleError("has a grammar whose fingerprint is not the announced one")
+    settings = AutoencoderSettings(**facts["autoencoder"])
+    extent = facts["extent"] and Extent(**facts["extent"])
+    autoencoder = empty_autoencoder(grammar, settings, extent)
+    described = dict(facts["denoiser"])
+    described["noise"] = Noise(described["noise"])
+    denoiser = Denoiser(autoencoder.layout, DenoiserSettings(**described))
+    predictors = {
+        str(name): Predictor(autoencoder.layout, p["classes"], p["width"], denoiser.kind)
+        for name, p in facts["predictors"].items()
+    }
+    bundle = ModelBundle(
+        facts["name"], grammar, settings, autoencoder, denoiser, predictors,
+        facts["recipe"], facts["metrics"], facts["seed"], facts["versions"],
+    )  # fmt: skip
+    _fill(bundle, weights)
+    return bundle
+
+
+def _modules(bundle: ModelBundle) -> dict[str, nn.Module]:
+    static = {f"predictors.{name}": predictor for name, predictor in bundle.predictors.items()}
+    return {"autoencoder": bundle.autoencoder, "denoiser": bundle.denoiser, **static}
+
+
+def _half(bundle: ModelBundle) -> dict[str, Tensor]:
+    return {
+        f"{part}.{name}": (value.half() if value.is_floating_point() else value).contiguous()
+        for part, module in _modules(bundle).items()
+        for name, value in module.state_dict().items()
+    }
+
+
+def _fill(bundle: ModelBundle, weights: bytes) -> None:
+    """Puts the weights into the networks, after a check of every name, shape and type."""
+    try:
+        found = load(weights)
+    except SafetensorError as error:
+        raise BundleError(f"has weights that are not safetensors ({error})") from error
+    expected = _half(bundle)
+    if found.keys() != expected.keys():
+        odd = sorted(found.keys() ^ expected.keys())[0]
+        raise BundleError(f"has other weights than its description says, {odd!r} among them")
+    for name, value in expected.items():
+        if found[name].shape != value.shape or found[name].dtype != value.dtype:
+            raise BundleError(
+                f"has {name!r} of {tuple(found[name].shape)} {found[name].dtype}, "
+                f"expected {tuple(value.shape)} {value.dtype}"
+            )
+    for part, module in _modules(bundle).items():
+        own = {name: found[f"{part}.{name}"] for name in module.state_dict()}
+        module.load_state_dict({name: v.float() if v.is_floating_point() else v for name, v in own.items()})
+        module.eval()

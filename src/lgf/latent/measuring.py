@@ -1,0 +1,94 @@
+"""What a trained latent is worth: exactness, order by behaviour, and what the change of one token does."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from lgf.grammar import Blocks, split, unpad
+from lgf.latent.autoencoder import Autoencoder, decode, encode, latent
+
+
+def exact_share(model: Autoencoder, derivations: ArrayLike) -> float:
+    """The share of padded derivations that come back unchanged."""
+    rows = np.asarray(derivations)
+    return float((decode(model, encode(model, rows)) == rows).all(1).mean())
+
+
+def behavioural_correlation(model: Autoencoder, derivations: ArrayLike, behaviour: ArrayLike) -> float:
+    """Spearman's rank correlation, over all pairs of rows, of latent distance and behavioural distance d_VF."""
+    pairs = np.triu_indices(len(np.asarray(behaviour)), 1)
+    ranks = [rankdata(_distances(x)[pairs]) for x in (latent(model, derivations), behaviour)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def nearest(model: Autoencoder, derivations: ArrayLike, row: int, k: int) -> NDArray[np.int64]:
+    """The `k` rows nearest to the given one in the latent, nearest first."""
+    places = latent(model, derivations)
+    return np.argsort(((places - places[row]) ** 2).sum(1), kind="stable")[1 : k + 1]
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What random one-token changes do: shares of all changes, and of those that change the sentence.
+
+    changed   the sentence is another one
+    next      the same, of changes to a neighbouring level only
+    summand   of the changed: exactly one summand is replaced, added or dropped, all else stays
+    header    of the changed: the header alone is another one
+    """
+
+    changed: float
+    next: float
+    summand: float
+    header: float
+
+
+def edits(model: Autoencoder, derivations: ArrayLike, seed: int) -> Edits:
+    """The statistics of one random change of one random token of each padded derivation."""
+    rng = np.random.default_rng(seed)
+    levels = model.layout.levels
+    tokens = encode(model, derivations).astype(np.int64)
+    before = decode(model, tokens)
+    every, place = np.arange(len(tokens)), rng.integers(tokens.shape[1], size=len(tokens))
+    here = tokens[every, place]
+    shifted, neighbour = tokens.copy(), tokens.copy()
+    shifted[every, place] = (here + rng.integers(1, levels, len(here))) % levels
+    neighbour[every, place] = np.where(here == levels - 1, here - 1, here + 1)
+    after = decode(model, shifted)
+    changed = (after != before).any(1)
+    kinds = []
+    if model.grammar.summand:
+        cut = [
+            (split(model.grammar, a), split(model.grammar, b))
+            for a, b in zip(unpad(model.grammar, before[changed]), unpad(model.grammar, after[changed]), strict=True)
+        ]
+        kinds = [_kind(a, b) for a, b in cut]
+    count = max(len(kinds), 1)
+    return Edits(
+        float(changed.mean()),
+        float((decode(model, neighbour) != before).any(1).mean()),
+        kinds.count("summand") / count,
+        kinds.count("header") / count,
+    )
+
+
+def _kind(before: Blocks, after: Blocks) -> str:
+    gone, new = list(before.summands), []
+    for summand in after.summands:
+        if summand in gone:
+            gone.remove(summand)
+        else:
+            new.append(summand)
+    if not gone and not new:
+        return "header"
+    # An added or dropped summand opens or closes choices of the header; the rest of it must stay.
+    same = before.header == after.header or len(before.summands) != len(after.summands)
+    return "summand" if same and len(gone) <= 1 and len(new) <= 1 else "more"
+
+
+def _distances(x: ArrayLike) -> NDArray[np.float64]:
+    rows = np.asarray(x, dtype=np.float64)
+    squares = (rows**2).sum(1)
+    return np.maximum(squares[:, None] + squares - 2 * rows @ rows.T, 0)

@@ -1,0 +1,156 @@
+"""The one training loop: epochs, schedule, early stopping, checkpoints from which it resumes exactly."""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from lgf.training.recipe import TrainingRecipe
+
+PLATEAU_FACTOR = 0.9
+PLATEAU_FLOOR = 0.1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands after an epoch."""
+
+    stage: str
+    epoch: int
+    epochs: int
+    loss: float
+    validation_loss: float
+    exact: float | None
+    seconds_left: float
+
+
+@dataclass
+class _State:
+    """What a checkpoint holds besides weights and the optimiser's moments."""
+
+    epoch: int = 0
+    best: float = math.inf
+    waited: int = 0
+    rate: float = 1.0
+
+
+def fit(
+    model: nn.Module,
+    loss: Callable[[Tensor], Tensor],
+    n_train: int,
+    n_held_out: int,
+    settings: TrainingRecipe,
+    seed: int,
+    stage: str,
+    checkpoint: Path | None = None,
+    exact: Callable[[], float] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> float:
+    """Trains `model` in place to the weights of least validation loss, which is returned.
+
+    `loss` takes row numbers; rows n_train .. n_train + n_held_out - 1 validate. Every epoch draws from a generator
+    of its own, seeded by seed and epoch, so a training resumed from its `checkpoint` ends as if never interrupted.
+    """
+    optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
+    best = {name: value.clone() for name, value in model.state_dict().items()}
+    state = _State()
+    if checkpoint is not None and checkpoint.is_file():
+        state = _restore(checkpoint, model, optimiser, best)
+    begun, first = time.monotonic(), state.epoch
+    held_out = torch.arange(n_train, n_train + n_held_out)
+    while state.epoch < settings.epochs and state.waited < settings.patience:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed * 1_000_003 + state.epoch)
+            trained = _epoch(model, loss, optimiser, torch.randperm(n_train), settings, state)
+            # The same noise at every epoch, so that validation losses compare.
+            torch.manual_seed(seed)
+            validation = _validate(model, loss, held_out, settings.batch)
+        state.epoch += 1
+        state.waited += 1
+        if validation < state.best:
+            state.best, state.waited = validation, 0
+            for name, value in model.state_dict().items():
+                best[name].copy_(value)
+        elif settings.schedule == "plateau" and state.waited % max(1, settings.patience // 4) == 0:
+            state.rate = max(state.rate * PLATEAU_FACTOR, PLATEAU_FLOOR)
+        if checkpoint is not None:
+            _save(checkpoint, model, optimiser, best, state)
+        if progress is not None:
+            left = (time.monotonic() - begun) / (state.epoch - first) * (settings.epochs - state.epoch)
+            share = None if exact is None else exact()
+            progress(Progress(stage, state.epoch, settings.epochs, trained, validation, share, left))
+    model.load_state_dict(best)
+    model.eval()
+    return state.best
+
+
+def _epoch(
+    model: nn.Module,
+    loss: Callable[[Tensor], Tensor],
+    optimiser: torch.optim.Optimizer,
+    rows: Tensor,
+    settings: TrainingRecipe,
+    state: _State,
+) -> float:
+    model.train()
+    batches = rows.split(settings.batch)
+    total = 0.0
+    for i, batch in enumerate(batches):
+        done = (state.epoch + i / len(batches)) / settings.epochs
+        for group in optimiser.param_groups:
+            group["lr"] = settings.learning_rate * _share(settings.schedule, done, state.rate)
+        value = loss(batch)
+        optimiser.zero_grad()
+        value.backward()
+        optimiser.step()
+        total += value.item() * len(batch)
+    return total / len(rows)
+
+
+def _share(schedule: str, done: float, rate: float) -> float:
+    """The learning rate's share at that part of the training; the first twentieth of a cosine warms up."""
+    return rate if schedule == "plateau" else min(20 * done + 0.01, 0.5 * (1 + math.cos(math.pi * done)))
+
+
+@torch.no_grad()
+def _validate(model: nn.Module, loss: Callable[[Tensor], Tensor], rows: Tensor, batch: int) -> float:
+    model.eval()
+    return sum(loss(part).item() * len(part) for part in rows.split(batch)) / len(rows)
+
+
+def _save(
+    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, best: dict[str, Tensor], state: _State
+) -> None:
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors |= {f"best.{name}": value for name, value in best.items()}
+    for number, moments in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{number}.{name}": value for name, value in moments.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and renamed: an interruption leaves the checkpoint before.
+    part = path.with_suffix(".part")
+    save_file({name: value.contiguous() for name, value in tensors.items()}, part, {"state": json.dumps(asdict(state))})
+    part.replace(path)
+
+
+def _restore(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, best: dict[str, Tensor]) -> _State:
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        state = _State(**json.loads(file.metadata()["state"]))
+    model.load_state_dict({name: tensors[f"model.{name}"] for name in best})
+    for name in best:
+        best[name] = tensors[f"best.{name}"]
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        kind, rest = name.split(".", 1)
+        if kind == "optimiser":
+            number, key = rest.split(".", 1)
+            moments.setdefault(int(number), {})[key] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+    return state

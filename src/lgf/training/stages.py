@@ -1,0 +1,185 @@
+"""From a recipe to a bundle: corpus, autoencoder, denoiser, predictors, measures."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import lgf
+from lgf.data.corpus import Corpus, make_corpus
+from lgf.grammar import Grammar, extent, load_grammar, pad, sample
+from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, encode, new_autoencoder
+from lgf.latent.block_autoencoder import BlockAutoencoder
+from lgf.latent.bundle import ModelBundle, save_bundle
+from lgf.latent.flow import Denoiser, flow_loss
+from lgf.latent.guidance import Predictor, predictor_loss
+from lgf.latent.measuring import exact_share
+from lgf.training.loop import Progress, fit
+from lgf.training.measures import measure
+from lgf.training.recipe import Recipe, load_recipe
+
+Report = Callable[[Progress], None]
+PRACTICE_SENTENCES = 20_000
+CHECKED = 500
+
+
+def train(
+    recipe: str | Path | Recipe,
+    out: str | Path,
+    resume: bool = False,
+    progress: Report | None = None,
+) -> ModelBundle:
+    """The model that the recipe describes, saved in folder `out`; work in progress lies in `out`/work.
+
+    With `resume` the corpus and the checkpoints there are used and the training goes on where it was; the result is
+    that of an uninterrupted one.
+    """
+    plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    grammar = load_grammar(plan.grammar)
+    work = Path(out) / "work"
+    if not resume and work.is_dir():
+        for file in work.glob("*.safetensors"):
+            file.unlink()
+    corpus = _corpus(plan, grammar, work / "corpus", resume)
+    n_held_out = max(1, round(plan.corpus.held_out * len(corpus)))
+    autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
+    tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
+    denoiser = train_denoiser(plan, autoencoder, tokens, n_held_out, work, progress)
+    labels = {"order": corpus.order.astype(int) - 1, "autonomous": corpus.autonomous, "forced": corpus.forced}
+    predictors = {
+        name: train_predictor(plan, denoiser, tokens, label, name, n_held_out, work, progress)
+        for name, label in labels.items()
+        if len(np.unique(label)) > 1
+    }
+    bundle = ModelBundle(
+        plan.name, grammar, plan.autoencoder.settings(), autoencoder, denoiser, predictors,
+        recipe=plan.model_dump(mode="json"), metrics={}, seed=plan.seed, versions=_versions(),
+    )  # fmt: skip
+    plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
+    bundle = replace(bundle, metrics=measure(bundle, corpus, n_held_out, plain))
+    save_bundle(bundle, out)
+    return bundle
+
+
+def train_autoencoder(
+    plan: Recipe,
+    grammar: Grammar,
+    corpus: Corpus,
+    n_held_out: int,
+    work: Path | None = None,
+    progress: Report | None = None,
+    stage: str = "autoencoder",
+) -> Autoencoder:
+    """The trained autoencoder; the last `n_held_out` sentences of the corpus only validate."""
+    settings = plan.autoencoder.settings()
+    derivations = np.asarray(corpus.derivations, dtype=np.int64)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(plan.seed)
+        model = new_autoencoder(grammar, settings, derivations)
+    arranged = model.arrange(derivations)
+    behaviour = torch.from_numpy(np.array(corpus.behaviour))
+    n_train = len(arranged) - n_held_out
+    pool = None
+    if isinstance(model, BlockAutoencoder):
+        spare = _spare(model, np.random.default_rng(plan.seed))
+        pool = model.distinct(torch.cat([arranged[:n_train], model.arrange(spare)]))
+
+    def loss(rows: torch.Tensor) -> torch.Tensor:
+        practice = None
+        if model.training and pool is not None and isinstance(model, BlockAutoencoder):
+            practice = model.recombined(pool, len(rows))
+        return autoencoder_loss(model, arranged[rows], behaviour[rows], settings, practice)
+
+    checked = derivations[n_train : n_train + CHECKED]
+    fit(
+        model, loss, n_train, n_held_out, plan.autoencoder.training, plan.seed, stage,
+        checkpoint=work and work / f"{stage}.safetensors",
+        exact=lambda: exact_share(model, checked),
+        progress=progress,
+    )  # fmt: skip
+    return model
+
+
+def train_denoiser(
+    plan: Recipe,
+    autoencoder: Autoencoder,
+    tokens: torch.Tensor,
+    n_held_out: int,
+    work: Path | None = None,
+    progress: Report | None = None,
+) -> Denoiser:
+    """The trained denoiser of the corpus's tokens, whose slots are shuffled anew each time they are seen."""
+    layout = autoencoder.layout
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(plan.seed)
+        model = Denoiser(layout, plan.denoiser.settings())
+    fit(
+        model, lambda rows: flow_loss(model, layout.shuffled(tokens[rows])), len(tokens) - n_held_out, n_held_out,
+        plan.denoiser.training, plan.seed, "denoiser",
+        checkpoint=work and work / "denoiser.safetensors", progress=progress,
+    )  # fmt: skip
+    return model
+
+
+def train_predictor(
+    plan: Recipe,
+    denoiser: Denoiser,
+    tokens: torch.Tensor,
+    label: np.ndarray,
+    name: str,
+    n_held_out: int,
+    work: Path | None = None,
+    progress: Report | None = None,
+) -> Predictor:
+    """The trained predictor of a categorical label."""
+    y = torch.from_numpy(np.array(label)).long()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(plan.seed)
+        model = Predictor(denoiser.layout, int(y.max()) + 1, plan.predictors.width, denoiser.kind)
+    fit(
+        model, lambda rows: predictor_loss(model, tokens[rows], y[rows]), len(tokens) - n_held_out, n_held_out,
+        plan.predictors.training, plan.seed, f"predictor of {name}",
+        checkpoint=work and work / f"{name}.safetensors", progress=progress,
+    )  # fmt: skip
+    return model
+
+
+def _without_behaviour(
+    plan: Recipe, grammar: Grammar, corpus: Corpus, n_held_out: int, work: Path, progress: Report | None
+) -> Autoencoder | None:
+    """The same autoencoder trained without the behavioural loss, to show what that loss is worth."""
+    if plan.autoencoder.weight == 0:
+        return None
+    plain = plan.model_copy(update={"autoencoder": plan.autoencoder.model_copy(update={"weight": 0.0})})
+    return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
+
+
+def _corpus(plan: Recipe, grammar: Grammar, folder: Path, resume: bool) -> Corpus:
+    if resume and (folder / "corpus.json").is_file():
+        return Corpus.load(folder, grammar)
+    corpus = make_corpus(grammar, plan.corpus.size, plan.corpus.seed)
+    corpus.save(folder)
+    return corpus
+
+
+def _spare(model: BlockAutoencoder, rng: np.random.Generator) -> np.ndarray:
+    """Padded derivations drawn from the model's own grammar, as far as the model can hold them."""
+    grammar, size = model.grammar, model.extent
+    kept = []
+    for derivation in dict.fromkeys(sample(grammar, rng, PRACTICE_SENTENCES, max_order=2)):
+        found = extent(grammar, [derivation])
+        if found.header <= size.header and found.summands <= size.summands and found.summand <= size.summand:
+            kept.append(derivation)
+    return pad(grammar, kept)
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "lgf": lgf.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
