@@ -1,0 +1,30 @@
+"""`python -m benchmarks COMMAND ...`: every command is a module with `add_arguments(parser)` and `main(args)`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "floor": ("floor", "fit the true structures and compare with the floor"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the arguments name."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser("python -m benchmarks", description=sys.modules["benchmarks"].__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    named = given[0] if given else None
+    for name, (module, help_) in COMMANDS.items():
+        command = commands.add_parser(name, help=help_)
+        if name == named:  # the others are not imported: some take seconds
+            loaded = import_module(f"benchmarks.{module}")
+            loaded.add_arguments(command)
+            command.set_defaults(main=loaded.main)
+    args = parser.parse_args(given)
+    args.main(args)
+
+
+if __name__ == "__main__":
+    main()

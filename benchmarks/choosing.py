@@ -1,0 +1,33 @@
+"""Choosing named problems on the command line, and the truth about them as the search would state it."""
+
+from collections.abc import Sequence
+
+from lgf.data.knowledge import DataError
+from lgf.data.problems import NamedProblem, problems
+from lgf.discovery.language import explicit_form, linear_form
+from lgf.ode.skeleton import Skeleton
+
+BENCHMARKS = ("b1", "b2", "b3", "b4")
+PUBLISHED = BENCHMARKS[:3]
+
+
+def benchmark_of(problem: str) -> str:
+    """The benchmark that a problem's id belongs to."""
+    return problem.partition("/")[0]
+
+
+def chosen(only: str | None, benchmarks: Sequence[str] = BENCHMARKS) -> list[NamedProblem]:
+    """The problems of these benchmarks; of them only those listed: "b1,b3/duffing" is all of b1 and one of b3."""
+    among = [p for p in problems().values() if benchmark_of(p.id) in benchmarks]
+    if only is None:
+        return among
+    wanted = [name.strip() for name in only.split(",") if name.strip()]
+    for name in wanted:
+        if not any(name in (p.id, benchmark_of(p.id)) for p in among):
+            raise DataError(f"{name!r} is neither a benchmark nor a problem of {', '.join(benchmarks)}.")
+    return [p for p in among if p.id in wanted or benchmark_of(p.id) in wanted]
+
+
+def true_skeleton(problem: NamedProblem) -> Skeleton:
+    """The structure of the true equation in the form in which the search states it."""
+    return linear_form(explicit_form(problem.true_equation().skeleton))

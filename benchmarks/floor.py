@@ -1,0 +1,118 @@
+"""`floor`: the true structures, fitted from no start, against the errors that the noise leaves in any case."""
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from benchmarks.choosing import PUBLISHED, benchmark_of, chosen, true_skeleton
+from benchmarks.surroundings import load_average, machine, versions
+from lgf.data.problems import NamedProblem, Score
+from lgf.data.smoothing import complete
+from lgf.discovery.candidate import Population, Proposal
+from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.search import joblib_map
+from lgf.discovery.selection import finalists
+from lgf.discovery.target import make_target
+
+WITHIN = 1.5
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The true structure of a problem fitted to one noise draw; times are processor milliseconds."""
+
+    problem: str
+    seed: int
+    default: Score
+    refitted: Score
+    fit_ms: float
+    refit_ms: float
+
+
+def fit_truth(problem: NamedProblem, seed: int) -> Fit:
+    """The default fit from no start, then the finalists' refit, each scored by the independent judge."""
+    data = problem.observe(seed=seed)
+    completions = [complete(o, problem.order, "auto", data.forcing(e)) for e, o in enumerate(data.observations)]
+    target = make_target(data, problem.order, completions)
+    evaluator = Evaluator({problem.order: target}, data.knowledge)
+    with threadpool_limits(limits=1):  # processor time of one core
+        began = time.process_time()
+        candidate = evaluator(Proposal(true_skeleton(problem), bits=0.0))
+        fitted = time.process_time()
+        (refitted,) = finalists(Population([candidate]), evaluator, joblib_map(), 1)
+        ended = time.process_time()
+    return Fit(
+        problem=problem.id,
+        seed=seed,
+        default=problem.score(candidate.fit.equation(target)),
+        refitted=problem.score(refitted.fit.equation(target)),
+        fit_ms=1e3 * (fitted - began),
+        refit_ms=1e3 * (ended - fitted),
+    )
+
+
+def summarise(problem: NamedProblem, fits: Sequence[Fit]) -> dict:
+    """One problem's figures: errors are means over the seeds, the ratio is that of u."""
+    errors = _mean_errors([f.refitted for f in fits])
+    return {
+        "problem": problem.id,
+        "errors": errors,
+        "default_errors": _mean_errors([f.default for f in fits]),
+        "floor": problem.floor,
+        "ratio": errors[0] / problem.floor[0],
+        "worst_u": max(f.refitted.u for f in fits),
+        "fit_ms": float(np.mean([f.fit_ms for f in fits])),
+        "refit_ms": float(np.mean([f.refit_ms for f in fits])),
+    }
+
+
+def _mean_errors(scores: Sequence[Score]) -> list[float]:
+    rows = [(s.u, s.du) if s.d2u is None else (s.u, s.du, s.d2u) for s in scores]
+    return [float(e) for e in np.mean(rows, axis=0)]
+
+
+def counts(summaries: Sequence[dict]) -> dict[str, tuple[int, int]]:
+    """(within the ratio, problems) of the published benchmarks and of all."""
+    groups = {"b1-b3": [s for s in summaries if benchmark_of(s["problem"]) in PUBLISHED], "all": list(summaries)}
+    return {name: (sum(s["ratio"] <= WITHIN for s in group), len(group)) for name, group in groups.items()}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--seeds", type=int, default=5, help="noise draws a problem (5)")
+    parser.add_argument("--only", metavar="IDS", help='such as "b1,b3/duffing"')
+    parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Print the floor problem by problem."""
+    named = chosen(args.only)
+    fit_truth(named[0], 0)  # so that the first problem's time is not that of loading the kernels
+    print(f"{'':26s}{'u':>8s} {'du':>8s} {'d2u':>8s}   {'floor u':>8s} {'ratio':>6s} {'fit ms':>8s} {'refit ms':>8s}")
+    summaries = []
+    for problem in named:
+        tasks = (delayed(fit_truth)(problem, seed) for seed in range(args.seeds))
+        summary = summarise(problem, list(Parallel(n_jobs=args.jobs)(tasks)))
+        summaries.append(summary)
+        u, du, d2u = (*summary["errors"], math.nan)[:3]
+        print(
+            f"{problem.id:26s}{u:8.4f} {du:8.4f} {d2u:8.4f}   {problem.floor[0]:8.4f} {summary['ratio']:6.2f} "
+            f"{summary['fit_ms']:8.1f} {summary['refit_ms']:8.1f}",
+            flush=True,
+        )
+    found = counts(summaries)
+    for name, (near, total) in found.items():
+        print(f"{name}: {near} of {total} within {WITHIN} of the floor on u")
+    print(f"mean fit {np.mean([s['fit_ms'] for s in summaries]):.1f} ms; load average {load_average():.1f}")
+    if args.json is not None:
+        report = {"problems": summaries, "within": found, "seeds": args.seeds, "machine": machine()}
+        args.json.write_text(json.dumps(report | {"versions": versions(), "load": load_average()}, indent=1) + "\n")
