@@ -1,3 +1,26 @@
 """Latent Grammar Flow: ordinary differential equations from noisy measurements."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lgf.data.knowledge import DataError
+    from lgf.estimator import LatentGrammarFlow
+    from lgf.ode.skeleton import Equation
+
 __version__ = "0.1.0"
+__all__ = ["DataError", "Equation", "LatentGrammarFlow", "__version__"]
+
+_HOMES = {"DataError": "lgf.data.knowledge", "Equation": "lgf.ode.skeleton", "LatentGrammarFlow": "lgf.estimator"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used: `import lgf` alone must be quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lgf' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -14,7 +14,7 @@ from lgf.discovery.evaluation import Evaluator
 from lgf.discovery.language import Language, make_language
 from lgf.discovery.objective import Criterion, ObjectiveSettings
 from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, Proposer
-from lgf.discovery.search import Iteration, Progress, SearchSettings, joblib_map, search
+from lgf.discovery.search import Iteration, Mapper, Progress, SearchSettings, joblib_map, search
 from lgf.discovery.selection import choose, finalists, held_out_losses, indistinguishable
 from lgf.discovery.target import Target, make_target
 from lgf.grammar import Grammar
@@ -96,6 +96,7 @@ def discover(
     warm: Sequence[Proposal] = (),
     population: Population | None = None,
     progress: Progress | None = None,
+    mapper: Mapper | None = None,
 ) -> Discovery:
     """The equation of the problem.
 
@@ -110,7 +111,7 @@ def discover(
     targets = {o: make_target(problem, o, completions, all_modes=settings.all_modes) for o in orders}
     languages = [make_language(grammar, problem, targets[o]) for o in orders]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective)
-    mapper = joblib_map(n_jobs)
+    mapper = mapper or joblib_map(n_jobs)
     population = Population() if population is None else population
     for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
