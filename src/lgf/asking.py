@@ -1,0 +1,251 @@
+"""A question (data, knowledge, settings, seed) and the run that answers it."""
+
+import platform
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import lgf
+from lgf.data import DataError, Finding, Problem, check, make_forcing
+from lgf.data.experiments import ForcingLike
+from lgf.discovery.candidate import Candidate, Proposal
+from lgf.discovery.discovering import Discovery, DiscoverySettings, MakeProposer, discover, evolution
+from lgf.discovery.encoding import encoding
+from lgf.discovery.language import explicit_form, linear_form
+from lgf.discovery.search import Iteration
+from lgf.grammar import Grammar
+from lgf.journal import Journal, Tick
+from lgf.ode.expression import Expression, symbol
+from lgf.ode.reading import ReadingError, read_equation
+from lgf.ode.skeleton import Equation, Skeleton
+from lgf.ode.solving import solve
+from lgf.ode.stability import assess
+from lgf.ode.trajectory import Forcing, SolveStatus, Trajectory
+from lgf.serialising import Plain
+
+UNSAID_BITS = 24.0  # what a user's own equation costs that the grammar cannot say: as much as the dearest enumerated
+Notify = Callable[[Iteration | Tick], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Everything that decides the outcome of a run."""
+
+    problem: Problem
+    grammar: Grammar
+    settings: DiscoverySettings = DiscoverySettings()
+    seed: int = 0
+    start: tuple[str, ...] = ()  # equations to try first
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the check of the data says."""
+        return check(self.problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A question with its answer."""
+
+    question: Question
+    best: Candidate
+    front: tuple[Candidate, ...]
+    indistinguishable: tuple[Candidate, ...]
+    branches: tuple[tuple[float, float], ...]  # (value, slope) of the highest derivative at the start, by experiment
+    history: tuple[Iteration, ...]
+    evaluations: int
+    seconds: float
+    interrupted: bool
+    versions: Plain
+    journal: tuple[str, ...] = field(default=(), repr=False)
+    discovery: Discovery | None = field(default=None, repr=False)  # in full; not kept in a run folder
+
+    @cached_property
+    def equation(self) -> Equation:
+        """The chosen equation, with F alone on the right where there is a forcing."""
+        return self.shown(self.best)
+
+    def shown(self, candidate: Candidate) -> Equation:
+        """The candidate's equation as a reader wants it, with errors."""
+        fit = candidate.fit
+        equation = Equation(fit.skeleton, fit.values, fit.errors, common_formula(self.question.problem))
+        return in_operator_form(equation, fit.covariance)
+
+    def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
+        """The solution of the chosen equation from the state at the start of this experiment (at its times, or t)."""
+        problem = self.question.problem
+        observation = problem.observations[experiment]
+        start = observation.t[0]
+        times = observation.t if t is None else np.asarray(t, float)
+        wanted, places = np.unique(times, return_inverse=True)
+        if len(wanted) and wanted[0] < start:
+            raise DataError(f"t begins at {wanted[0]:.6g}, before the record at {start:.6g}; use simulate for that.")
+        whole = np.union1d([start], wanted)
+        solved = solve(
+            Equation(self.best.skeleton, self.best.fit.values), self.best.fit.initial[experiment], whole,
+            problem.forcing(experiment), branch=self.branches[experiment],
+        )  # fmt: skip
+        rows = np.searchsorted(whole, wanted)[places]
+        forcing = None if solved.forcing is None else solved.forcing[rows]
+        return Trajectory(times, solved.states[rows], forcing, solved.status)
+
+    def simulate(self, t: ArrayLike, initial: Sequence[float], forcing: ForcingLike = None) -> Trajectory:
+        """The solution of the chosen equation from any initial state (u, u', ...) at t[0], under any forcing.
+
+        Without a forcing that of the data is taken, if it was one formula.
+        """
+        times = np.asarray(t, float)
+        drive = make_forcing(forcing, times)
+        if drive is None and self.best.skeleton.forced:
+            formula = common_formula(self.question.problem)
+            if formula is None:
+                raise DataError("the forcing of the data was given by samples; say what drives the system now.")
+            drive = Forcing.from_formula(formula)
+        try:
+            return solve(Equation(self.best.skeleton, self.best.fit.values), tuple(initial), times, drive)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+
+
+def ask(
+    question: Question,
+    *,
+    n_jobs: int = 1,
+    path: Path | None = None,
+    lines: Sequence[str] = (),
+    notify: Notify | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Run:
+    """The run that answers the question.
+
+    Every fit is appended to the journal at `path`; fits that stand in `lines` already are not made again. `stopped`
+    says afterwards whether the search was interrupted.
+    """
+    problem, grammar = question.problem, question.grammar
+    refuse(question.findings)
+    journal = Journal(path, lines, n_jobs, notify)
+    discovery = discover(
+        problem, grammar, question.settings, make_proposer=proposer_for(grammar), seed=question.seed,
+        warm=starting_proposals(question.start, grammar, problem), mapper=journal,
+        progress=None if notify is None else lambda iteration, _: notify(iteration),
+    )  # fmt: skip
+    judged = {c.skeleton.structure: c for c in (*discovery.indistinguishable, discovery.best)}
+    assessed = {c.skeleton.structure: _assessed(c, discovery) for c in (*discovery.front, *judged.values())}
+    record = discovery.target.record
+    return Run(
+        question=question,
+        best=assessed[discovery.best.skeleton.structure],
+        front=tuple(assessed[c.skeleton.structure] for c in discovery.front),
+        indistinguishable=tuple(assessed[c.skeleton.structure] for c in discovery.indistinguishable),
+        branches=tuple((float(v), float(s)) for v, s in zip(record.root, record.root_slope, strict=True)),
+        history=discovery.history,
+        evaluations=discovery.evaluations,
+        seconds=discovery.seconds,
+        interrupted=stopped(),
+        versions={"lgf": lgf.__version__, "python": platform.python_version(), "numpy": np.__version__},
+        journal=tuple(journal.lines),
+        discovery=discovery,
+    )
+
+
+def proposer_for(grammar: Grammar) -> MakeProposer:
+    """Where the proposals for this grammar come from once enumeration has had its turn."""
+    return evolution
+
+
+def refuse(findings: Sequence[Finding]) -> None:
+    """Raises DataError with the first error of a check, if there is one."""
+    for finding in findings:
+        if finding.severity == "error":
+            raise DataError(finding.sentence)
+
+
+def warn(findings: Sequence[Finding]) -> None:
+    """Python warnings for the warnings of a check."""
+    for finding in findings:
+        if finding.severity == "warning":
+            warnings.warn(finding.sentence, UserWarning, stacklevel=3)
+
+
+def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem) -> list[Proposal]:
+    """The user's own equations as proposals; numbers in them are open, for the data to say."""
+    proposals = []
+    for text in texts:
+        try:
+            sides = read_equation(text)
+            has_open = any(node.head == "constant" for side in sides for node in side.nodes())
+            skeleton = Skeleton.read(text) if has_open else Equation.read(text).skeleton
+        except ReadingError as error:
+            raise DataError(f"the equation {text!r} cannot be read: {error.message}.") from error
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the equation {text!r} cannot be used: {error}.") from error
+        if any(s.args[0] not in ("t", "F", "u") for s in skeleton.symbols):
+            raise DataError(f"the equation {text!r} is about other states than u; write it in t, u, u', ... and F.")
+        if skeleton.order not in problem.orders:
+            raise DataError(
+                f"the equation {text!r} is of order {skeleton.order}, but order "
+                f"{' or '.join(map(str, problem.orders))} is looked for; change one of the two."
+            )
+        if symbol("F") in skeleton.symbols and not problem.forced:
+            raise DataError(f"the equation {text!r} contains the forcing F, but none is given; give one.")
+        said = encoding(grammar, skeleton, skeleton.order, bool(problem.forced))
+        bits = said.bits if said.derivation is not None else UNSAID_BITS
+        proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))
+    return proposals
+
+
+def common_formula(problem: Problem) -> Expression | None:
+    """The formula of the forcing where all experiments have the same one, else None."""
+    forcings = [problem.forcing(e) for e in range(len(problem.observations))]
+    formulas = {None if f is None else f.formula for f in forcings}
+    return formulas.pop() if len(formulas) == 1 else None
+
+
+def in_operator_form(equation: Equation, covariance: np.ndarray) -> Equation:
+    """The same equation with F alone on the right, errors carried over; unchanged where F is not a term of its own.
+
+    To first order the values of one form are linear in those of the other, and their covariance goes along.
+    """
+    if not equation.skeleton.forced:
+        return equation
+    try:
+        turned = equation.operator_form()
+        columns = []
+        for i, value in enumerate(equation.values):
+            step = 1e-6 * max(abs(value), 1e-6)
+            moved = list(equation.values)
+            moved[i] += step
+            near = replace(equation, values=tuple(moved)).operator_form()
+            if near.skeleton != turned.skeleton:
+                return equation
+            columns.append((np.array(near.values) - np.array(turned.values)) / step)
+    except ValueError:
+        return equation
+    if not np.all(np.isfinite(turned.values)):
+        return equation
+    jacobian = np.array(columns).reshape(len(equation.values), len(turned.values)).T
+    return replace(turned, errors=_carried(jacobian, covariance))
+
+
+def _carried(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:
+    """Standard errors of values that depend on others by this Jacobian; infinite where one of these is."""
+    open_ = ~np.isfinite(np.diag(covariance))
+    finite = np.where(open_[:, None] | open_[None, :], 0.0, covariance)
+    errors = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", jacobian, finite, jacobian), 0.0))
+    scale = np.abs(jacobian).max(axis=1, initial=0.0)
+    lost = np.any((np.abs(jacobian) > 1e-9 * scale[:, None]) & open_, axis=1)
+    return tuple(float(e) for e in np.where(lost, np.inf, errors))
+
+
+def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
+    if candidate.stability is not None or candidate.fit.status is not SolveStatus.OK:
+        return candidate
+    target = discovery.targets[candidate.skeleton.order]
+    window = float(target.t.min()), float(target.t.max())
+    return replace(candidate, stability=assess(candidate.fit.equation(target), float(target.scales[0]), window))
+
