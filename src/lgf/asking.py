@@ -14,7 +14,7 @@ import lgf
 from lgf.data import DataError, Finding, Problem, check, make_forcing
 from lgf.data.experiments import ForcingLike
 from lgf.discovery.candidate import Candidate, Proposal
-from lgf.discovery.discovering import Discovery, DiscoverySettings, MakeProposer, discover, evolution
+from lgf.discovery.discovering import PRESETS, Discovery, DiscoverySettings, MakeProposer, discover, evolution
 from lgf.discovery.encoding import encoding
 from lgf.discovery.language import explicit_form, linear_form
 from lgf.discovery.search import Iteration
@@ -38,7 +38,7 @@ class Question:
 
     problem: Problem
     grammar: Grammar
-    settings: DiscoverySettings = DiscoverySettings()
+    settings: DiscoverySettings = PRESETS["default"]
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
 
@@ -248,4 +248,3 @@ def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
     target = discovery.targets[candidate.skeleton.order]
     window = float(target.t.min()), float(target.t.max())
     return replace(candidate, stability=assess(candidate.fit.equation(target), float(target.scales[0]), window))
-

@@ -81,9 +81,7 @@ class Journal:
         ]
         self._known |= fresh
         self._fits += len(found)
-        self._best = min(
-            (c for c in (self._best, *found) if c is not None), key=lambda c: c.objective, default=None
-        )
+        self._best = min((c for c in (self._best, *found) if c is not None), key=lambda c: c.objective, default=None)
         return found
 
     def _keep(self, lines: Sequence[str]) -> None:

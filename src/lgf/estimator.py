@@ -1,0 +1,225 @@
+"""The scikit-learn estimator: arrays in, an equation out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from lgf.asking import Question, Run, ask, warn
+from lgf.data import DataError, Knowledge, Problem, observations_from_arrays
+from lgf.discovery.discovering import PRESETS, DiscoverySettings
+from lgf.grammar import Grammar, load_grammar
+from lgf.ode.trajectory import Trajectory
+from lgf.report import write_report
+from lgf.runs import front_rows, read_run, write_run
+
+
+class LatentGrammarFlow(BaseEstimator):
+    """Discovers the ordinary differential equation behind one or more measured records.
+
+    order, stable, autonomous   what is known of the system; None means unknown
+    functions                   the only functions allowed, such as ("sin", "cos"); None allows all of the grammar
+    bounds                      bounds of the coefficient of a term in u'' = ..., such as {"u^3": "negative"}
+    required                    terms that must stand in the equation, such as ("u",)
+    model                       "standard", "b1", "b2", "b3", or the path of an own grammar
+    preset                      "default" or "paper"; `settings` (a DiscoverySettings) takes its place if given
+    max_evaluations, max_seconds  budgets of the search; evaluations give the same result on every machine
+    warm_start                  equations to try first, as text
+    seed, n_jobs                the same seed gives the same result at any number of jobs
+
+    After `fit`:
+
+    equation_            the Equation: print it, or use .latex() .sympy() .python() .constants .errors .complexity
+    front_               DataFrame of the Pareto front, `chosen` marking the equation
+    indistinguishable_   DataFrame of the equations that the data cannot tell from the chosen one
+    findings_            what the check of the data said
+    run_, discovery_     everything else; discovery_ is None in a loaded estimator
+
+    >>> import numpy as np
+    >>> t = np.linspace(0, 4, 60)
+    >>> model = LatentGrammarFlow(order=1, max_evaluations=40).fit(t, 3 * np.exp(-0.5 * t), initial=3.0)
+    >>> print(model.equation_)
+    u' = -0.5 u
+    """
+
+    def __init__(
+        self,
+        *,
+        order: int | None = None,
+        stable: bool | None = None,
+        autonomous: bool | None = None,
+        functions: Sequence[str] | None = None,
+        bounds: Mapping[str, Any] | None = None,
+        required: Sequence[str] | None = None,
+        model: str | Path = "standard",
+        preset: str = "default",
+        settings: DiscoverySettings | None = None,
+        max_evaluations: int | None = None,
+        max_seconds: float | None = None,
+        warm_start: Sequence[str] = (),
+        seed: int = 0,
+        n_jobs: int = 1,
+    ):
+        self.order = order
+        self.stable = stable
+        self.autonomous = autonomous
+        self.functions = functions
+        self.bounds = bounds
+        self.required = required
+        self.model = model
+        self.preset = preset
+        self.settings = settings
+        self.max_evaluations = max_evaluations
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        t: Any,
+        values: Any,
+        *,
+        derivative: int | Sequence[int] = 0,
+        initial: Any = None,
+        forcing: Any = None,
+        weights: Any = None,
+    ) -> "LatentGrammarFlow":
+        """Gives back this estimator, with the equation found in `values` measured at times `t`.
+
+        Several experiments are lists of arrays. `derivative` says what was measured: 0 for u, 1 for u', 2 for u'', or
+        one of these per column. `initial` holds u(t0), u'(t0), ... as far as known; what is not given is fitted.
+        `forcing` is a formula in t, a function, samples at t, or one of these for each experiment.
+        """
+        observations = observations_from_arrays(
+            _arrays(t), _arrays(values), derivative=derivative, forcing=_arrays(forcing), weights=_arrays(weights),
+            initial=initial if initial is None or np.ndim(_arrays(initial)) else (initial,),
+        )  # fmt: skip
+        knowledge = Knowledge(
+            order=self.order, stable=self.stable, autonomous=self.autonomous, functions=_tuple(self.functions),
+            bounds=self.bounds, required=_tuple(self.required),
+        )  # fmt: skip
+        question = Question(
+            Problem(observations, knowledge), grammar_named(self.model), self._settings(), _seed(self.seed),
+            _tuple(self.warm_start) or (),
+        )  # fmt: skip
+        warn(question.findings)
+        return self._take(ask(question, n_jobs=self.n_jobs))
+
+    def _settings(self) -> DiscoverySettings:
+        settings = self.settings
+        if settings is None:
+            settings = preset_named(self.preset)
+        return with_budget(settings, self.max_evaluations, self.max_seconds)
+
+    def _take(self, run: Run) -> "LatentGrammarFlow":
+        self.run_ = run
+        self.discovery_ = run.discovery
+        self.equation_ = run.equation
+        self.findings_ = run.question.findings
+        self.front_ = pd.DataFrame(front_rows(run))
+        self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
+        return self
+
+    def predict(self, t: ArrayLike, experiment: int = 0) -> np.ndarray:
+        """The trajectory u (not its derivative) of the equation at the times t, NaN where it blows up.
+
+        It starts from the initial state, given or fitted, of this experiment, under that experiment's forcing.
+        """
+        check_is_fitted(self, "run_")
+        return self.run_.trajectory(experiment, _times(t)).u
+
+    def score(self, t: ArrayLike, u: ArrayLike, experiment: int = 0) -> float:
+        """R2 of the predicted trajectory of u, 1 being perfect; minus infinity if it blows up."""
+        y, estimate = np.asarray(u, float).ravel(), self.predict(t, experiment)
+        if y.shape != estimate.shape:
+            raise DataError(f"u has {y.size} values but t has {estimate.size}; give one value per time.")
+        seen = ~np.isnan(y)
+        if not np.all(np.isfinite(estimate[seen])):
+            return float("-inf")
+        spread = float(np.sum((y[seen] - y[seen].mean()) ** 2))
+        error = float(np.sum((y[seen] - estimate[seen]) ** 2))
+        return 1.0 - error / spread if spread > 0.0 else float("-inf")
+
+    def simulate(self, t: ArrayLike, initial: Sequence[float] | float, forcing: Any = None) -> Trajectory:
+        """The Trajectory (.t .u .du .d2u .status) from a new initial state at t[0], under a new forcing if given."""
+        check_is_fitted(self, "run_")
+        return self.run_.simulate(_times(t), np.atleast_1d(np.asarray(initial, float)).tolist(), _arrays(forcing))
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the run with its figures and its report into the folder."""
+        check_is_fitted(self, "run_")
+        write_run(self.run_, folder)
+        write_report(self.run_, folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "LatentGrammarFlow":
+        """The estimator fitted by the run in the folder."""
+        run = read_run(folder)
+        known, limits = run.question.problem.knowledge, run.question.settings.search
+        return cls(
+            order=known.order, stable=known.stable, autonomous=known.autonomous, functions=known.functions,
+            bounds=known.bounds, required=known.required, model=run.question.grammar.name,
+            settings=run.question.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
+            warm_start=run.question.start, seed=run.question.seed,
+        )._take(run)  # fmt: skip
+
+
+def grammar_named(model: str | Path) -> Grammar:
+    """The grammar of the model of this name, or in the file of this path."""
+    try:
+        return load_grammar(model)
+    except FileNotFoundError as error:
+        raise DataError(str(error)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the grammar {str(model)!r} cannot be read ({type(error).__name__}).") from error
+
+
+def preset_named(name: str) -> DiscoverySettings:
+    """The settings of this name."""
+    if name not in PRESETS:
+        raise DataError(f"no preset is called {name!r}; choose from {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def with_budget(
+    settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None
+) -> DiscoverySettings:
+    """The settings with these budgets, where they are given."""
+    limits = settings.search
+    if max_evaluations is not None:
+        if not max_evaluations >= 1:
+            raise DataError(f"the budget is {max_evaluations} evaluations; give at least 1.")
+        limits = replace(limits, max_evaluations=int(max_evaluations))
+    if max_seconds is not None:
+        if not 0 < max_seconds < float("inf"):
+            raise DataError(f"the budget is {max_seconds} seconds; give a positive number.")
+        limits = replace(limits, max_seconds=float(max_seconds))
+    return replace(settings, search=limits)
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed < 0:
+        raise DataError(f"the seed is {seed!r}; give a whole number that is not negative.")
+    return int(seed)
+
+
+def _times(t: Any) -> np.ndarray:
+    return np.asarray(_arrays(t), float).ravel()
+
+
+def _arrays(values: Any) -> Any:
+    """Arrays in place of pandas objects, alone or in a list; everything else as it is."""
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    return [_arrays(v) for v in values] if isinstance(values, (list, tuple)) else values
+
+
+def _tuple(values: Any) -> tuple | None:
+    return values if values is None else (values,) if isinstance(values, str) else tuple(values)
