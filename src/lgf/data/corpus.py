@@ -4,12 +4,12 @@ Sentences are drawn from the grammar's twin `<name>_corpus` where the library ha
 with the grammar itself. Kept are those that are differential equations of order 1 or 2, each structure once.
 """
 
+import itertools
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import lru_cache
-from itertools import islice
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 import lgf
 from lgf.grammar import (
+    Blocks,
     Derivation,
     Grammar,
     enumerate_derivations,
@@ -39,8 +40,8 @@ from lgf.ode.skeleton import NoEquation, Skeleton
 HIGHEST_ORDER = 2
 BEHAVIOUR_SIZE = 256
 PROJECTION_SEED = 20
-DRAWS_A_ROUND = 20_000
-CHUNK = 500
+MOST_DRAWS = 5_000  # in one round
+CHUNK = 250
 _FACTS = "corpus.json"
 _ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")
 
@@ -121,41 +122,42 @@ def make_corpus(
     source = _source(grammar)
     rng = np.random.default_rng(seed)
     drawn: set[Derivation] = set()
-    structures: set[str] = set()
-    rows: list[_Row] = []
+    rows: dict[str, _Row] = {}
+    parsed: dict[Derivation, Blocks] = {}
+    draws = min(2 * size + 100, MOST_DRAWS)
     n_draws = 0
     with joblib.Parallel(n_jobs=workers) as parallel:
         while len(rows) < size:
-            fresh = [d for d in dict.fromkeys(_draw(source, rng)) if d not in drawn]
-            n_draws += DRAWS_A_ROUND
+            fresh = [d for d in dict.fromkeys(_draw(source, rng, draws)) if d not in drawn]
             drawn.update(fresh)
-            before = len(rows)
-            chunks = iter(lambda stream=iter(fresh): list(islice(stream, CHUNK)), [])
-            for labelled in parallel(joblib.delayed(_label)(grammar, source, chunk) for chunk in chunks) or ():
-                for row in labelled:
-                    if row.structure not in structures:
-                        structures.add(row.structure)
-                        rows.append(row)
+            n_draws += draws
+            new: dict[str, _Row] = {}
+            for row in _mapped(parallel, _label, source, fresh):
+                if row.structure not in rows:
+                    new.setdefault(row.structure, row)
+            if source is not grammar:
+                new = _translated(parallel, grammar, source, new, parsed)
+            rows.update(new)
             if progress is not None:
                 progress(min(len(rows), size), size)
-            if len(rows) - before < DRAWS_A_ROUND / 1000:
+            if len(new) < draws / 1000:
                 break
-    rows = rows[:size]
+    kept = list(rows.values())[:size]
     return Corpus(
-        derivations=pad(grammar, [row.derivation for row in rows]).astype(np.int16),
-        order=np.array([row.order for row in rows], dtype=np.int8),
-        autonomous=np.array([row.autonomous for row in rows], dtype=bool),
-        forced=np.array([row.forced for row in rows], dtype=bool),
-        behaviour=np.array([row.behaviour for row in rows], dtype=np.float32).reshape(len(rows), BEHAVIOUR_SIZE),
+        derivations=pad(grammar, [row.derivation for row in kept]).astype(np.int16),
+        order=np.array([row.order for row in kept], dtype=np.int8),
+        autonomous=np.array([row.autonomous for row in kept], dtype=bool),
+        forced=np.array([row.forced for row in kept], dtype=bool),
+        behaviour=np.array([row.behaviour for row in kept], dtype=np.float32).reshape(len(kept), BEHAVIOUR_SIZE),
         facts={
             "grammar": grammar.name,
             "fingerprint": grammar.fingerprint,
             "drawn_from": source.name,
             "drawn_from_fingerprint": source.fingerprint,
             "seed": seed,
-            "size": len(rows),
+            "size": len(kept),
             "draws": n_draws,
-            "behaviour_grid": asdict(BehaviourGrid()),
+            "behaviour_grid": {key: str(value) for key, value in asdict(BehaviourGrid()).items()},
             "projection_seed": PROJECTION_SEED,
             "versions": {"lgf": lgf.__version__, "numpy": np.__version__, "python": platform.python_version()},
         },
@@ -166,10 +168,13 @@ def project(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """Behaviours (mean [..., N], deviation [..., N]) as vectors [..., 256] of a fixed random projection.
 
     The squared distance of two vectors approximates the mean squared difference of means and deviations, whose log is
-    d_VF, to a relative standard deviation of sqrt(2/256) = 9 %.
+    d_VF. Every value goes with a random sign into one of the 256 sums (a count sketch): the relative standard
+    deviation is at most sqrt(2/256) = 9 %, as with a dense Gaussian matrix, and single large values are kept exactly.
     """
     both = np.concatenate([mean, deviation], axis=-1)
-    return both @ _projection(both.shape[-1])
+    places, signs = _projection(both.shape[-1])
+    sums = (both[..., places] * signs).reshape(*both.shape[:-1], BEHAVIOUR_SIZE, -1).sum(axis=-1)
+    return sums / np.sqrt(both.shape[-1] / 2)
 
 
 def projected_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -179,9 +184,12 @@ def projected_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _projection(n: int) -> np.ndarray:
-    matrix = np.random.default_rng(PROJECTION_SEED).standard_normal((n, BEHAVIOUR_SIZE))
-    return matrix / np.sqrt(BEHAVIOUR_SIZE * n / 2)
+def _projection(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values in the order in which they are summed, and their signs, 0 for what only fills up the last sums."""
+    rng = np.random.default_rng(PROJECTION_SEED)
+    filled = -(-n // BEHAVIOUR_SIZE) * BEHAVIOUR_SIZE
+    places = rng.permutation(filled)
+    return np.minimum(places, n - 1), np.where(places < n, rng.choice((-1.0, 1.0), filled), 0.0)
 
 
 def _source(grammar: Grammar) -> Grammar:
@@ -192,41 +200,48 @@ def _source(grammar: Grammar) -> Grammar:
     return grammar
 
 
-def _draw(source: Grammar, rng: np.random.Generator) -> Iterator[Derivation]:
-    """One round of draws, shared by all combinations of order and forcing that the grammar tells apart."""
+def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Derivation]:
+    """About so many draws, shared by all combinations of order and forcing that the grammar tells apart."""
     if source.template != "explicit":
-        yield from sample(source, rng, DRAWS_A_ROUND, max_order=HIGHEST_ORDER)
+        yield from sample(source, rng, draws, max_order=HIGHEST_ORDER)
         return
     masks = {}
     for order in range(1, HIGHEST_ORDER + 1):
         for forced in (False, True):
             mask = restrict(source, order=order, forced=forced)
             masks[mask.tobytes()] = mask
-    for mask in masks.values():
-        yield from sample(source, rng, DRAWS_A_ROUND // len(masks), mask)
+    samples = [sample(source, rng, draws // len(masks), mask) for mask in masks.values()]
+    for together in zip(*samples, strict=True):
+        yield from together
 
 
-def _label(grammar: Grammar, source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
-    """The equations among the derivations of `source`, labelled, as derivations of `grammar`."""
-    found: list[tuple[Derivation, int, Skeleton]] = []
-    for drawn in derivations:
+def _mapped(parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
+    """What `work(source, chunk)` returns for each chunk of the derivations, strung together."""
+    chunks = [derivations[i : i + CHUNK] for i in range(0, len(derivations), CHUNK)]
+    results: Any = parallel(joblib.delayed(work)(source, chunk) for chunk in chunks)
+    return itertools.chain.from_iterable(results)
+
+
+def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
+    """The equations among the derivations, labelled."""
+    found: dict[str, tuple[Derivation, Skeleton]] = {}
+    for derivation in derivations:
         order = None
         if source.template == "explicit":
-            order = 1 + max(0, *(_derivatives(source)[rule] for rule in drawn))
+            order = 1 + max(_derivatives(source)[rule] for rule in derivation)
         try:
-            skeleton = Skeleton.from_sentence(source.template, spell(source, drawn), order)
+            skeleton = Skeleton.from_sentence(source.template, spell(source, derivation), order)
         except NoEquation:
             continue
-        derivation = drawn if source is grammar else _translate(grammar, source, drawn)
-        if _fits(skeleton) and len(derivation) <= grammar.max_length:
-            found.append((derivation, skeleton.order, skeleton))
+        if _fits(skeleton):
+            found.setdefault(skeleton.structure, (derivation, skeleton))
     if not found:
         return []
-    moments = [behaviour(skeleton) for _, _, skeleton in found]
-    projected = project(np.array([mean for mean, _ in moments]), np.array([deviation for _, deviation in moments]))
+    means, deviations = zip(*(behaviour(skeleton) for _, skeleton in found.values()), strict=True)
+    projected = project(np.array(means), np.array(deviations)).astype(np.float32)
     return [
-        _Row(derivation, order, skeleton.autonomous, skeleton.forced, skeleton.structure, vector.astype(np.float32))
-        for (derivation, order, skeleton), vector in zip(found, projected, strict=True)
+        _Row(derivation, skeleton.order, skeleton.autonomous, skeleton.forced, structure, vector)
+        for (structure, (derivation, skeleton)), vector in zip(found.items(), projected, strict=True)
     ]
 
 
@@ -242,29 +257,40 @@ def _derivatives(grammar: Grammar) -> list[int]:
     return [max((derivative(word) or 0 for word in rule.body), default=0) for rule in grammar.rules]
 
 
-def _translate(grammar: Grammar, source: Grammar, derivation: Derivation) -> Derivation:
-    """The derivation by `grammar` of a sentence of `source`, parsed piece by piece: few pieces make many sentences."""
-    if not source.summand or not grammar.summand:
-        return parse(grammar, spell(source, derivation))
-    blocks = split(source, derivation)
-    header = _header(grammar, source, blocks.header, len(blocks.summands))
-    return join(grammar, header, [_summand(grammar, source, summand) for summand in blocks.summands])
+def _translated(
+    parallel: joblib.Parallel,
+    grammar: Grammar,
+    source: Grammar,
+    rows: dict[str, _Row],
+    parsed: dict[Derivation, Blocks],
+) -> dict[str, _Row]:
+    """The rows with derivations of `grammar` in place of those of `source`, as far as these are not too long.
+
+    Parsing is slow, but few pieces make many sentences: a header and the summands are parsed each in a plain sentence
+    of their own, once, and `parsed` keeps them.
+    """
+    plain = _plainest(source)
+    pieces: dict[str, list[Derivation]] = {}
+    for structure, row in rows.items():
+        blocks = split(source, row.derivation)
+        header = join(source, blocks.header, plain.summands * len(blocks.summands))
+        pieces[structure] = [header, *(join(source, plain.header, [summand]) for summand in blocks.summands)]
+    missing = [d for d in dict.fromkeys(itertools.chain.from_iterable(pieces.values())) if d not in parsed]
+    parsed.update(zip(missing, _mapped(parallel, partial(_parse, grammar), source, missing), strict=True))
+    result = {}
+    for structure, (header, *summands) in pieces.items():
+        derivation = join(grammar, parsed[header].header, [parsed[summand].summands[0] for summand in summands])
+        if len(derivation) <= grammar.max_length:
+            result[structure] = replace(rows[structure], derivation=derivation)
+    return result
 
 
-@lru_cache(maxsize=100_000)
-def _header(grammar: Grammar, source: Grammar, header: Derivation, count: int) -> Derivation:
-    filled = join(source, header, [_plainest(source).summands[0]] * count)
-    return split(grammar, parse(grammar, spell(source, filled))).header
+def _parse(grammar: Grammar, source: Grammar, derivations: Sequence[Derivation]) -> list[Blocks]:
+    """The parts of the same sentences as derivations of `grammar`."""
+    return [split(grammar, parse(grammar, spell(source, derivation))) for derivation in derivations]
 
 
-@lru_cache(maxsize=100_000)
-def _summand(grammar: Grammar, source: Grammar, summand: Derivation) -> Derivation:
-    alone = join(source, _plainest(source).header, [summand])
-    return split(grammar, parse(grammar, spell(source, alone))).summands[0]
-
-
-@lru_cache(maxsize=8)
-def _plainest(grammar: Grammar):
+def _plainest(grammar: Grammar) -> Blocks:
     """The parts of the cheapest sentence with a single summand."""
-    blocks = (split(grammar, derivation) for _, derivation in enumerate_derivations(grammar, np.inf))
-    return next(b for b in blocks if len(b.summands) == 1)
+    listed = (split(grammar, derivation) for _, derivation in enumerate_derivations(grammar, np.inf))
+    return next(blocks for blocks in listed if len(blocks.summands) == 1)

@@ -127,6 +127,11 @@ def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -
     for scale in (ONE, *(leading[0] / one for one in lead)) if leading else ():
         if {p for e in lead for p in parts_of(e * scale)} == shape:
             yield _sorted(*(e / scale for e in others))
+    factors = leading[0].args if len(leading) == 1 and leading[0].head == "*" else ()
+    for i, factor in enumerate(factors):
+        if _renumbered(factor) == divisor and pivot is not None:
+            scale = mul(*factors[:i], *factors[i + 1 :]) / pivot
+            yield _sorted(*(e / scale for e in others))
     if pivot is not None and divisor == ONE:
         # Two terms with open constants in a denominator are cleared of it by `structure`; this takes them back.
         coefficients = polynomial(structure, pivot)
@@ -257,3 +262,19 @@ def _parts(expression: Expression) -> tuple[Expression, ...]:
 @lru_cache(maxsize=4096)
 def _reciprocal(expression: Expression) -> Expression:
     return canonical(power(expression, MINUS_ONE))[0]
+
+
+def cheapest(
+    grammar: Grammar, allowed: np.ndarray, parts: Sequence[Expression], divisor: Expression = ONE
+) -> tuple[float, Derivation] | None:
+    """The cheapest way (bits, derivation) to say the sum of these canonical terms over a divisor, or None."""
+    headers = _headers(grammar, allowed.tobytes()).get(divisor, ())
+    return min(_matches(tuple(sorted(parts)), headers, term_dictionary(grammar, allowed)), default=None)
+
+
+def header_parts(grammar: Grammar, allowed: np.ndarray) -> dict[Expression, tuple[float, frozenset[Expression]]]:
+    """The terms that headers bring along by divisor: (bits of the cheapest header, its terms)."""
+    return {
+        divisor: (min(h.bits for h in headers), frozenset(p for h in headers for p in h.own))
+        for divisor, headers in _headers(grammar, allowed.tobytes()).items()
+    }

@@ -1,0 +1,159 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lgf.discovery.encoding import bits_of, encode, encoding
+from lgf.discovery.terms import parts_of, summand_symbols, term_dictionary
+from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, sample, spell
+from lgf.ode.expression import mul, number
+from lgf.ode.printing import plain
+from lgf.ode.reading import read_expression
+from lgf.ode.skeleton import Equation, NoEquation, Skeleton
+
+STANDARD = load_grammar("standard")
+CASES = [(1, False), (1, True), (2, False), (2, True)]
+SMALL = read_grammar(
+    """
+    template: explicit
+    max_length: 12
+    summand: T
+    S -> E [0.7] | (E)/(1 + C*u^2) [0.2] | (E)/sin(C*t) [0.1]
+    E -> C*u [0.3] | C*u + N [0.4] | N [0.3]
+    N -> T [0.5] | T + N [0.5]
+    T -> C*u^2 [0.3] | C*log(C*u) [0.2] | C*u*(C + u^3) [0.1] | C*t [0.3] | C*u/(1 + C*u) [0.1]
+    """,
+    name="small",
+)
+
+
+def cheapest(grammar, order, forced, max_bits):
+    """The oracle: every structure up to some bits with its cheapest derivation, by listing them all."""
+    found = {}
+    for cost, derivation in enumerate_derivations(
+        grammar, max_bits, allowed=restrict(grammar, order=order, forced=forced)
+    ):
+        try:
+            skeleton = Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)
+        except NoEquation:
+            continue
+        found.setdefault(skeleton.structure, (cost, skeleton))
+    return list(found.values())
+
+
+@pytest.mark.parametrize(("order", "forced"), CASES)
+def test_the_cheapest_of_all_derivations_is_found(order, forced):
+    for cost, skeleton in cheapest(STANDARD, order, forced, 11)[::4]:
+        assert bits_of(STANDARD, skeleton, order, forced) == pytest.approx(cost), str(skeleton)
+
+
+def test_the_cheapest_is_found_with_denominators_and_sums_as_summands():
+    listed = cheapest(SMALL, 1, False, 10)
+    assert len(listed) > 40
+    for cost, skeleton in listed:
+        assert bits_of(SMALL, skeleton) == pytest.approx(cost), str(skeleton)
+
+
+@pytest.mark.parametrize(("name", "order"), [("b1", 1), ("b2", 1), ("b3", 2)])
+def test_the_grammars_of_the_paper_are_read_too(name, order):
+    grammar = load_grammar(name)
+    forced = name == "b3"
+    for cost, skeleton in cheapest(grammar, order, forced, 11)[::6]:
+        assert bits_of(grammar, skeleton, order, forced) == pytest.approx(cost), str(skeleton)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(CASES), st.randoms(use_true_random=False))
+def test_how_an_equation_is_written_does_not_matter(seed, case, random):
+    order, forced = case
+    allowed = restrict(STANDARD, order=order, forced=forced)
+    (derivation,) = sample(STANDARD, np.random.default_rng(seed), 1, allowed)
+    skeleton = Skeleton.from_sentence("explicit", spell(STANDARD, derivation), order)
+    found = encoding(STANDARD, skeleton, order, forced)
+    assert found.bits <= bits(STANDARD, derivation, allowed) + 1e-9
+    summands = list(skeleton.right.args if skeleton.right.head == "+" else (skeleton.right,))
+    random.shuffle(summands)
+    moved = Skeleton.read(f"3*{_text(skeleton.left)} - ({' + '.join(map(_text, summands))}) = 0")
+    assert moved.structure == skeleton.structure
+    assert encoding(STANDARD, moved, order, forced) == found
+
+
+def _text(expression):
+    return plain(expression, ["C"] * 64)
+
+
+def test_what_cannot_be_said_is_named():
+    found = encoding(STANDARD, Equation.read("u' = -2*u + 3*log(u)^3"))
+    assert (found.derivation, found.bits, found.unsaid) == (None, math.inf, ("log(u)^3",))
+    assert encode(STANDARD, Equation.read("u'' = sin(cos(u)) + 2*F")) is None
+    # every term of it can be said, but not so many together
+    many = encoding(STANDARD, Equation.read("u' = 2*t + 3/u + 4*sin(5*t) + 6*exp(7*u) + 8*sqrt(u)"))
+    assert (many.derivation, many.unsaid) == (None, ())
+
+
+def test_a_term_with_constants_inside_may_occur_twice():
+    two = encode(STANDARD, Equation.read("u' = -2*u + 3*sin(2*t) + 4*sin(5*t)"))
+    assert two is not None
+    assert spell(STANDARD, two) == "C*u+C*sin(C*t)+C*sin(C*t)"
+
+
+def test_order_and_forcing_restrict_what_is_said():
+    equation = Equation.read("u'' = -3*u' - 2*u")
+    assert encode(STANDARD, equation) == encode(STANDARD, equation, 2, False)
+    assert encode(STANDARD, equation, 1) is None
+    assert encode(STANDARD, equation, 2, True) is None
+    assert bits_of(STANDARD, Equation.read("u'' = -3*u' - 2*u + F")) < 7
+
+
+def test_an_even_power_of_the_highest_derivative_is_said_by_its_branch():
+    assert encode(STANDARD, Equation.read("u''^2 = 81*u^2")) == encode(STANDARD, Equation.read("u'' = -9*u"))
+    assert encode(STANDARD, Equation.read("u''^2 + u'' = 81*u^2")) is None
+    b2 = load_grammar("b2")
+    squared = encode(b2, Equation.read("u''^2 - 81*u^2 = 0"))
+    assert squared is not None
+    assert spell(b2, squared).count("diff(diff(u,t),t)") == 2
+
+
+def test_the_dictionary_holds_every_summand_once_at_its_cheapest():
+    allowed = restrict(STANDARD, order=2, forced=False)
+    dictionary = term_dictionary(STANDARD, allowed)
+    assert dictionary is term_dictionary(STANDARD, allowed)
+    costs = [term.bits for term in dictionary.terms]
+    assert costs == sorted(costs)
+    assert len({frozenset(term.parts) for term in dictionary.terms}) == len(costs)
+    for _, derivation in enumerate_derivations(STANDARD, 12, allowed=allowed, start="T"):
+        sentence = spell(STANDARD, derivation, ("T",))
+        term = dictionary.lookup(sentence)
+        assert term is not None
+        assert term.bits <= -math.log2(_probability(derivation, allowed)) + 1e-9
+        assert dictionary.lookup(mul(number(7.0), read_expression(sentence))) == term
+    assert dictionary.lookup("C*u*log(sin(u))") is None
+    assert term_dictionary(STANDARD, restrict(STANDARD, order=1, forced=False)).lookup("u'^2") is None
+
+
+def _probability(derivation, allowed):
+    product = 1.0
+    for rule in derivation:
+        lhs = STANDARD.rules[rule].lhs
+        total = sum(r.weight for r, ok in zip(STANDARD.rules, allowed, strict=True) if ok and r.lhs == lhs)
+        product *= STANDARD.rules[rule].weight / total
+    return product
+
+
+def test_a_summand_may_be_a_sum():
+    dictionary = term_dictionary(SMALL)
+    both = dictionary.lookup("C*u + C*u^4")
+    assert both is not None
+    assert set(both.parts) == {*parts_of("u"), *parts_of("u^4")}
+    assert dictionary.lookup("C*u^4") is None
+    assert bits_of(SMALL, Skeleton.read("u' = C*u + C*u^4")) < math.inf
+    assert bits_of(SMALL, Skeleton.read("u' = C*u^4")) == math.inf
+
+
+def test_summands_of_several_nonterminals_keep_the_words_between():
+    assert summand_symbols(load_grammar("b1")) == ("term", "*", "expr")
+    assert summand_symbols(STANDARD) == ("T",)
+    with pytest.raises(ValueError, match="names no summand"):
+        term_dictionary(read_grammar("template: explicit\nS -> C*u | C*t"))
