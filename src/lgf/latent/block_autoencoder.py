@@ -9,27 +9,28 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from lgf.grammar import Extent, Grammar, decode_blocks, split, unpad
-from lgf.grammar.blocks import header_items
 from lgf.latent.layout import Layout
+from lgf.latent.placing import met_once, occurrences, placed, sides
 
 
 class BlockAutoencoder(nn.Module):
     """Rules of header and summands <-> codes. `arrange` makes [n, header + summands * summand] rule numbers."""
 
     rivals: Tensor
+    sides: Tensor
+    once: Tensor
 
     def __init__(self, grammar: Grammar, layout: Layout, extent: Extent, width: int, depth: int):
         super().__init__()
         self.grammar = grammar
         self.layout = layout
         self.extent = extent
-        outer = [[item for item in items if isinstance(item, str)] for items in header_items(grammar)]
-        inner = [[symbol for symbol in rule.body if symbol in grammar.nonterminals] for rule in grammar.rules]
-        header = _units(grammar, extent.header, (grammar.start,), outer)
-        summand = _units(grammar, extent.summand, grammar.summand, inner)
-        self.header = _Coder(header, layout.header, width, depth) if layout.header else None
-        self.summand = _Coder(summand, layout.summand, width, depth)
+        rules = grammar.n_rules + 1
+        self.header = _Coder(extent.header, rules, layout.header, width, depth) if layout.header else None
+        self.summand = _Coder(extent.summand, rules, layout.summand, width, depth)
         self.register_buffer("rivals", _rivals(grammar), persistent=False)
+        self.register_buffer("sides", sides(grammar), persistent=False)
+        self.register_buffer("once", met_once(grammar), persistent=False)
 
     def arrange(self, derivations: ArrayLike) -> Tensor:
         """The rows of padded derivations, cut into header and summands; absent slots are all padding."""
@@ -77,8 +78,9 @@ class BlockAutoencoder(nn.Module):
     def latent(self, arranged: Tensor) -> Tensor:
         """The latent z [n, D], neither bounded nor rounded."""
         header, summands = self._cut(arranged)
-        parts = [] if self.header is None else [self.header.encode(header)]
-        return torch.cat([*parts, self.summand.encode(summands).flatten(1)], 1)
+        parts = [] if self.header is None else [self.header.encode(header, self._header_places(header))]
+        slots = self.summand.encode(summands, occurrences(self.sides, summands))
+        return torch.cat([*parts, slots.flatten(1)], 1)
 
     def reconstruction_loss(self, arranged: Tensor, codes: Tensor) -> Tensor:
         """Mean cross-entropy, over the rules that rival the true one, at the places with a choice.
@@ -87,26 +89,31 @@ class BlockAutoencoder(nn.Module):
         """
         padding = self.grammar.n_rules
         header, summands = self._cut(arranged)
-        head, slots = self._logits(codes)
-        open_slots = self.rivals[summands]
-        open_slots[:, :, 0] = self.rivals[padding]
-        entropy = _cross_entropy(slots, summands, open_slots)
-        if head is not None:
-            entropy = torch.cat(
-                [entropy, _cross_entropy(head, header, self.rivals[header] & (header != padding)[..., None])]
-            )
+        head, slots = self.layout.cut(codes)
+        competing = self.rivals[summands]
+        competing[:, :, 1:] &= (summands[:, :, 1:] != padding)[..., None]
+        competing[:, :, 0] = self.rivals[padding]
+        logits = self.summand.decode(slots)
+        entropy = _cross_entropy(logits, summands, occurrences(self.sides, summands), competing)
+        if self.header is not None:
+            competing = self.rivals[header] & (header != padding)[..., None]
+            own = _cross_entropy(self.header.decode(head), header, self._header_places(header), competing)
+            entropy = torch.cat([entropy, own])
         return entropy.mean()
 
     def derive(self, codes: Tensor, allowed: ArrayLike | None, max_order: int | None) -> NDArray[np.int32]:
         """Padded derivations of codes, complete always."""
-        head, slots = self._logits(codes)
-        if head is None:
-            head = torch.zeros(len(codes), 0, self.grammar.n_rules + 1)
-        return decode_blocks(self.grammar, head.numpy(), slots.numpy(), allowed, max_order)
+        head, slots = self.layout.cut(codes)
+        logits = self.summand.decode(slots).numpy()
+        summands = placed(self.grammar, logits.reshape(-1, *logits.shape[2:]), allowed, max_order)
+        header = torch.zeros(len(codes), 0, self.grammar.n_rules + 1)
+        if self.header is not None:
+            header = self.header.decode(head)
+            header = torch.where(self.once, header[:, :1], header)
+        return decode_blocks(self.grammar, header.numpy(), summands.reshape(logits.shape), allowed, max_order)
 
-    def _logits(self, codes: Tensor) -> tuple[Tensor | None, Tensor]:
-        header, slots = self.layout.cut(codes)
-        return None if self.header is None else self.header.decode(header), self.summand.decode(slots)
+    def _header_places(self, header: Tensor) -> Tensor:
+        return torch.where(self.once[header], 0, torch.arange(header.shape[-1]))
 
     def _cut(self, arranged: Tensor) -> tuple[Tensor, Tensor]:
         size = self.extent
@@ -114,29 +121,22 @@ class BlockAutoencoder(nn.Module):
 
 
 class _Coder(nn.Module):
-    """Rule numbers [..., length] <-> latent [..., tokens]; each (place, rule) has a unit of input and of output."""
+    """Rule numbers [..., length] and their places <-> latent [..., tokens]; each (place, rule) has a unit."""
 
-    units: Tensor
-
-    def __init__(self, units: Tensor, tokens: int, width: int, depth: int):
+    def __init__(self, length: int, rules: int, tokens: int, width: int, depth: int):
         super().__init__()
-        # Numbered without gaps, so that no unit is stored in vain.
-        self.register_buffer("units", units.unique(return_inverse=True)[1], persistent=False)
-        count = int(self.units.max()) + 1
-        self.enter = nn.Embedding(count, width)
+        self.rules = rules
+        self.enter = nn.Embedding(length * rules, width)
         self.down = nn.Sequential(*(_Residual(width) for _ in range(depth)), nn.Linear(width, tokens))
         self.up = nn.Sequential(nn.Linear(tokens, width), *(_Residual(width) for _ in range(depth)))
-        self.leave = nn.Embedding(count, width)
-        self.bias = nn.Embedding(count, 1)
+        self.leave = nn.Linear(width, length * rules)
 
-    def encode(self, sequence: Tensor) -> Tensor:
-        places = torch.arange(sequence.shape[-1])
-        return self.down(self.enter(self.units[places, sequence]).sum(-2))
+    def encode(self, sequence: Tensor, places: Tensor) -> Tensor:
+        return self.down(self.enter(places * self.rules + sequence).sum(-2))
 
     def decode(self, codes: Tensor) -> Tensor:
-        # Gathering the weights is far cheaper than gathering the logits, whose gradient would be scattered.
-        weight, bias = self.leave(self.units).flatten(0, 1), self.bias(self.units).flatten()
-        return nn.functional.linear(self.up(codes), weight, bias).unflatten(-1, self.units.shape)
+        """Logits [..., length, rules] by place."""
+        return self.leave(self.up(codes)).unflatten(-1, (-1, self.rules))
 
 
 class _Residual(nn.Module):
@@ -156,25 +156,10 @@ def _rivals(grammar: Grammar) -> Tensor:
     return table
 
 
-def _units(grammar: Grammar, length: int, start: tuple[str, ...], bodies: list[list[str]]) -> Tensor:
-    """[length, R]: the unit of each rule at each place; one for all places if its left-hand side is met once only.
-
-    Such a choice is then coded by what is chosen, not by where: the change of a neighbour does not displace it.
-    """
-    most = {name: dict.fromkeys(grammar.nonterminals, 0) for name in grammar.nonterminals}
-    for _ in range(2 * len(most)):
-        for rule, body in zip(grammar.rules, bodies, strict=True):
-            for name in most:
-                count = (rule.lhs == name) + sum(most[symbol][name] for symbol in body)
-                most[rule.lhs][name] = max(most[rule.lhs][name], min(count, 2))
-    once = [sum(most[symbol][rule.lhs] for symbol in start) <= 1 for rule in grammar.rules] + [False]
-    units = torch.arange(length * len(once)).view(length, len(once))
-    units[:, once] = units[:1, once].clone()
-    return units
-
-
-def _cross_entropy(logits: Tensor, target: Tensor, competing: Tensor) -> Tensor:
-    """-log p of the target among the competing, at the places where at least two compete."""
+def _cross_entropy(logits: Tensor, target: Tensor, places: Tensor, competing: Tensor) -> Tensor:
+    """-log p of the target among the competing, where at least two compete; its logits are those of its place."""
     chosen = competing.sum(-1) > 1
-    scores = logits[chosen].masked_fill(~competing[chosen], -torch.inf)
+    row = torch.arange(chosen[..., 0].numel()).view(*chosen.shape[:-1], 1) * logits.shape[-2] + places
+    # An embedding's gradient is far cheaper than that of indexing.
+    scores = nn.functional.embedding(row[chosen], logits.flatten(0, -2)).masked_fill(~competing[chosen], -torch.inf)
     return nn.functional.cross_entropy(scores, target[chosen], reduction="none")

@@ -1,6 +1,7 @@
 """From a recipe to a bundle: corpus, autoencoder, denoiser, predictors, measures."""
 
 import platform
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +11,18 @@ import torch
 
 import lgf
 from lgf.data.corpus import Corpus, make_corpus
-from lgf.grammar import Grammar, extent, load_grammar, pad, sample
+from lgf.grammar import Grammar, load_grammar
 from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, encode, new_autoencoder
 from lgf.latent.block_autoencoder import BlockAutoencoder
-from lgf.latent.bundle import ModelBundle, save_bundle
+from lgf.latent.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.latent.flow import Denoiser, flow_loss
 from lgf.latent.guidance import Predictor, predictor_loss
 from lgf.latent.measuring import exact_share
 from lgf.training.loop import Progress, fit
 from lgf.training.measures import measure
-from lgf.training.recipe import Recipe, load_recipe
+from lgf.training.recipe import Recipe, RecipeError, load_recipe
 
 Report = Callable[[Progress], None]
-PRACTICE_SENTENCES = 20_000
 CHECKED = 500
 
 
@@ -32,7 +32,7 @@ def train(
     resume: bool = False,
     progress: Report | None = None,
 ) -> ModelBundle:
-    """The model that the recipe describes, saved in folder `out`; work in progress lies in `out`/work.
+    """The model that the recipe describes, saved in folder `out`; meanwhile its work lies in `out`/work.
 
     With `resume` the corpus and the checkpoints there are used and the training goes on where it was; the result is
     that of an uninterrupted one.
@@ -40,10 +40,9 @@ def train(
     plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     grammar = load_grammar(plan.grammar)
     work = Path(out) / "work"
-    if not resume and work.is_dir():
-        for file in work.glob("*.safetensors"):
-            file.unlink()
-    corpus = _corpus(plan, grammar, work / "corpus", resume)
+    if not resume:
+        shutil.rmtree(work, ignore_errors=True)
+    corpus = _corpus(plan, grammar, work / "corpus")
     n_held_out = max(1, round(plan.corpus.held_out * len(corpus)))
     autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
     tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
@@ -59,8 +58,12 @@ def train(
         recipe=plan.model_dump(mode="json"), metrics={}, seed=plan.seed, versions=_versions(),
     )  # fmt: skip
     plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
+    save_bundle(bundle, out)
+    # Measured as it will be used: in the precision in which it is kept.
+    bundle = load_bundle(out)
     bundle = replace(bundle, metrics=measure(bundle, corpus, n_held_out, plain))
     save_bundle(bundle, out)
+    shutil.rmtree(work)
     return bundle
 
 
@@ -82,10 +85,7 @@ def train_autoencoder(
     arranged = model.arrange(derivations)
     behaviour = torch.from_numpy(np.array(corpus.behaviour))
     n_train = len(arranged) - n_held_out
-    pool = None
-    if isinstance(model, BlockAutoencoder):
-        spare = _spare(model, np.random.default_rng(plan.seed))
-        pool = model.distinct(torch.cat([arranged[:n_train], model.arrange(spare)]))
+    pool = model.distinct(arranged[:n_train]) if isinstance(model, BlockAutoencoder) else None
 
     def loss(rows: torch.Tensor) -> torch.Tensor:
         practice = None
@@ -157,23 +157,13 @@ def _without_behaviour(
     return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
 
 
-def _corpus(plan: Recipe, grammar: Grammar, folder: Path, resume: bool) -> Corpus:
-    if resume and (folder / "corpus.json").is_file():
-        return Corpus.load(folder, grammar)
-    corpus = make_corpus(grammar, plan.corpus.size, plan.corpus.seed)
-    corpus.save(folder)
+def _corpus(plan: Recipe, grammar: Grammar, folder: Path) -> Corpus:
+    if not (folder / "corpus.json").is_file():
+        make_corpus(grammar, plan.corpus.size, plan.corpus.seed).save(folder)
+    corpus = Corpus.load(folder, grammar)
+    if corpus.facts["seed"] != plan.corpus.seed or len(corpus) > plan.corpus.size:
+        raise RecipeError(f"{str(folder)!r} holds another corpus than the recipe asks for; train without resuming.")
     return corpus
-
-
-def _spare(model: BlockAutoencoder, rng: np.random.Generator) -> np.ndarray:
-    """Padded derivations drawn from the model's own grammar, as far as the model can hold them."""
-    grammar, size = model.grammar, model.extent
-    kept = []
-    for derivation in dict.fromkeys(sample(grammar, rng, PRACTICE_SENTENCES, max_order=2)):
-        found = extent(grammar, [derivation])
-        if found.header <= size.header and found.summands <= size.summands and found.summand <= size.summand:
-            kept.append(derivation)
-    return pad(grammar, kept)
 
 
 def _versions() -> dict[str, str]:

@@ -1,0 +1,87 @@
+"""Which unit of a network stands for which choice of a block, so that the change of one choice displaces no other.
+
+In a summand, a choice is known by its nonterminal and by how often that was rewritten before: its occurrence. In a
+header, which choices are open depends on the number of summands, so there a nonterminal that is met once only has one
+place for all; others are known by their position.
+"""
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from lgf.grammar import Grammar
+from lgf.grammar.blocks import header_items
+from lgf.grammar.derivation import UNLIMITED
+from lgf.grammar.machine import admissible, expand
+from lgf.grammar.tables import start_symbols, tables
+
+
+def sides(grammar: Grammar) -> Tensor:
+    """Per rule the number of its left-hand side; the padding rule has one of its own."""
+    names = [*grammar.nonterminals, ""]
+    return torch.tensor([names.index(rule.lhs) for rule in grammar.rules] + [len(names) - 1])
+
+
+def occurrences(side: Tensor, sequence: Tensor) -> Tensor:
+    """Per place of the sequences [..., L], how often the nonterminal rewritten there was rewritten before."""
+    here = side[sequence]
+    return (here[..., :, None] == here[..., None, :]).tril(-1).sum(-1)
+
+
+def met_once(grammar: Grammar) -> Tensor:
+    """Per rule, the padding rule too, whether a header meets its left-hand side at most once, in any sentence."""
+    bodies = [[item for item in items if isinstance(item, str)] for items in header_items(grammar)]
+    most = {name: dict.fromkeys(grammar.nonterminals, 0) for name in grammar.nonterminals}
+    for _ in range(2 * len(most)):
+        for rule, body in zip(grammar.rules, bodies, strict=True):
+            for name in most:
+                count = (rule.lhs == name) + sum(most[symbol][name] for symbol in body)
+                most[rule.lhs][name] = max(most[rule.lhs][name], min(count, 2))
+    return torch.tensor([most[grammar.start][rule.lhs] <= 1 for rule in grammar.rules] + [False])
+
+
+def placed(
+    grammar: Grammar, logits: NDArray[np.float32], allowed: ArrayLike | None, max_order: int | None
+) -> NDArray[np.float32]:
+    """Summand logits by position [n, L, R] of logits by occurrence [n, L, R]."""
+    out = np.full_like(logits, -np.inf)
+    out[:, 0, -1] = logits[:, 0, -1]
+    start = start_symbols(grammar, grammar.summand)
+    _place_all(tables(grammar, allowed), logits, start, UNLIMITED if max_order is None else max_order, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _place_all(tables, logits, start, max_order, out):
+    length = logits.shape[1]
+    stack = np.empty(length + 1, dtype=np.int32)
+    depths = np.empty(length + 1, dtype=np.int32)
+    found = np.empty(tables.needs.size, dtype=np.int32)
+    seen = np.empty(tables.shortest.size, dtype=np.int32)
+    for n in range(logits.shape[0]):
+        seen[:] = 0
+        room = length
+        top = 0
+        for i in range(start.size - 1, -1, -1):
+            room -= tables.shortest[start[i]]
+            stack[top] = start[i]
+            depths[top] = 0
+            top += 1
+        written = 0
+        # A summand too long for its slot is not among the possible ones, and decoding leaves it out.
+        while top > 0 and room >= 0:
+            top -= 1
+            symbol, depth = stack[top], depths[top]
+            room += tables.shortest[symbol]
+            best = -1
+            for i in range(admissible(tables, symbol, depth, max_order, room, found)):
+                rule = found[i]
+                out[n, written, rule] = logits[n, seen[symbol], rule]
+                if best < 0 or out[n, written, rule] > out[n, written, best]:
+                    best = rule
+            seen[symbol] += 1
+            room -= tables.needs[best]
+            written += 1
+            top = expand(tables, best, depth, stack, depths, top)

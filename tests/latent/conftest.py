@@ -1,0 +1,79 @@
+"""A small trained model on a small grammar, shared by the tests of this layer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from lgf.grammar import Grammar, pad, read_grammar, sample, spell, unpad
+from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, autoencoder_loss, encode, new_autoencoder
+from lgf.latent.flow import Denoiser, DenoiserSettings, flow_loss
+from lgf.latent.guidance import Predictor, PredictorSettings, train_predictor
+
+SMALL = """
+template: explicit
+max_length: 16
+summand: T
+S -> E [0.7] | (E)/D [0.3]
+D -> u | t | (1 + C*u)
+E -> L [0.2] | L + N [0.5] | N [0.3]
+L -> C | C*u | C*u'
+N -> T | T + T | T + T + T
+T -> C*M | C*f | C*M*f
+M -> u^2 | u^3 | u'^2 | u*u'
+f -> sin(Y) | cos(Y) | exp(Y)
+Y -> C*t | C*u
+"""
+
+
+@dataclass(frozen=True)
+class Small:
+    """What was trained, and on what."""
+
+    grammar: Grammar
+    derivations: np.ndarray
+    autoencoder: Autoencoder
+    settings: AutoencoderSettings
+    tokens: np.ndarray
+    second_order: np.ndarray
+    denoiser: Denoiser
+    predictor: Predictor
+
+
+@pytest.fixture(scope="session")
+def small() -> Small:
+    grammar = read_grammar(SMALL, name="small")
+    derivations = pad(grammar, list(dict.fromkeys(sample(grammar, np.random.default_rng(0), 3000))))
+    settings = AutoencoderSettings(header_tokens=4, summand_tokens=4, width=64, depth=1, weight=0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        autoencoder = new_autoencoder(grammar, settings, derivations)
+        arranged = autoencoder.arrange(derivations)
+        pool = autoencoder.distinct(arranged)
+        _train(
+            autoencoder,
+            lambda rows: autoencoder_loss(autoencoder, arranged[rows], None, settings, autoencoder.recombined(pool, 64)),
+            len(arranged), 64, 500, 6e-3,
+        )  # fmt: skip
+        tokens = encode(autoencoder, derivations)
+        x1 = torch.from_numpy(tokens).long()
+        denoiser = Denoiser(autoencoder.layout, DenoiserSettings(width=48, depth=2, heads=2))
+        _train(
+            denoiser, lambda rows: flow_loss(denoiser, autoencoder.layout.shuffled(x1[rows])), len(x1), 256, 250, 4e-3
+        )
+        second = np.array(["u'" in spell(grammar, d) for d in unpad(grammar, derivations)])
+        predictor = Predictor(autoencoder.layout, classes=2, width=64)
+        predictor = train_predictor(predictor, tokens, second, seed=0, settings=PredictorSettings(steps=300, batch=256))
+    return Small(grammar, derivations, autoencoder, settings, tokens, second, denoiser, predictor)
+
+
+def _train(model, loss, n, batch, steps, rate):
+    optimiser = torch.optim.AdamW(model.parameters(), rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, steps)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        loss(torch.randint(n, (batch,))).backward()
+        optimiser.step()
+        schedule.step()
+    model.eval()

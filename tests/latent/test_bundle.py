@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pytest
+
+from lgf.latent.autoencoder import decode, encode
+from lgf.latent.bundle import BundleError, ModelBundle, bundle_names, load_bundle, save_bundle
+from lgf.latent.measuring import exact_share
+from lgf.latent.sampling import sample
+
+
+@pytest.fixture
+def folder(small, tmp_path):
+    bundle = ModelBundle(
+        "small", small.grammar, small.settings, small.autoencoder, small.denoiser, {"order": small.predictor},
+        recipe={"seed": 3}, metrics={"exact_reconstruction": 1.0}, seed=3, versions={"lgf": "0"},
+    )  # fmt: skip
+    save_bundle(bundle, tmp_path / "small")
+    return tmp_path / "small"
+
+
+def test_a_bundle_comes_back(small, folder):
+    loaded = load_bundle(folder)
+    assert loaded.grammar == small.grammar
+    assert (loaded.recipe, loaded.seed, dict(loaded.metrics)) == ({"seed": 3}, 3, {"exact_reconstruction": 1.0})
+    assert (encode(loaded.autoencoder, small.derivations) == small.tokens).mean() > 0.99
+    assert exact_share(loaded.autoencoder, small.derivations[:300]) > 0.97
+    assert decode(loaded.autoencoder, sample(loaded.denoiser, 5, 0)).shape == (5, small.grammar.max_length)
+    assert not loaded.predictors["order"].training
+
+
+def test_loading_twice_gives_the_same(folder):
+    one, two = (sample(load_bundle(folder).denoiser, 20, 1) for _ in range(2))
+    assert (one == two).all()
+
+
+def rewrite(folder, **changes):
+    file = folder / "model.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def test_changed_weights_are_refused(folder):
+    weights = folder / "weights.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(bytes(data))
+    with pytest.raises(BundleError, match="hash"):
+        load_bundle(folder)
+    weights.write_bytes(bytes(data[:-8]))
+    with pytest.raises(BundleError, match="announced"):
+        load_bundle(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"format": 99}, "format 99"),
+        ({"denoiser": {"width": 64, "depth": 2, "heads": 2, "noise": "mask"}}, "expected"),
+        ({"predictors": {}}, "other weights"),
+        ({"denoiser": {"wdith": 64, "noise": "mask"}}, "does not describe a model"),
+        ({"fingerprint": "0" * 16}, "fingerprint"),
+    ],
+)
+def test_other_descriptions_are_refused(folder, changes, complaint):
+    rewrite(folder, **changes)
+    with pytest.raises(BundleError, match=complaint) as caught:
+        load_bundle(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with pytest.raises(BundleError, match="no model is called 'nonsense'"):
+        load_bundle("nonsense")
+    (tmp_path / "model.json").write_text("{")
+    (tmp_path / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(BundleError, match="does not describe"):
+        load_bundle(tmp_path)
+
+
+@pytest.mark.parametrize("name", bundle_names())
+def test_shipped_models_load_and_decode(name):
+    bundle = load_bundle(name)
+    derivations = decode(bundle.autoencoder, sample(bundle.denoiser, 4, 0))
+    assert derivations.shape == (4, bundle.grammar.max_length)
+    again = decode(bundle.autoencoder, encode(bundle.autoencoder, derivations))
+    assert np.isfinite(again).all()

@@ -1,0 +1,142 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lgf.latent.autoencoder import decode, encode
+from lgf.latent.bundle import load_bundle
+from lgf.training.loop import fit
+from lgf.training.recipe import Recipe, RecipeError, TrainingRecipe, load_recipe
+from lgf.training.stages import train
+
+TINY = """
+name = "tiny"
+grammar = "{grammar}"
+[corpus]
+size = 120
+held_out = 0.2
+[autoencoder]
+width = 16
+header_tokens = 4
+summand_tokens = 4
+training = {{ epochs = 2, batch = 32 }}
+[denoiser]
+width = 16
+depth = 1
+heads = 2
+training = {{ epochs = 2, batch = 32 }}
+[predictors]
+width = 16
+training = {{ epochs = 1, batch = 32 }}
+"""
+
+GRAMMAR = """
+template: given forcing
+max_length: 20
+summand: T
+S -> T | T + S
+T -> C*M | C*M*X
+M -> u | diff(u, t) | diff(diff(u, t), t) | u^2 | u^3
+X -> t | sin(C*t) | exp(C*t)
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    (tmp_path / "own.grammar").write_text(GRAMMAR)
+    (tmp_path / "tiny.toml").write_text(TINY.format(grammar="own.grammar"))
+    return tmp_path / "tiny.toml"
+
+
+def test_a_misspelt_key_is_named(recipe):
+    recipe.write_text(recipe.read_text().replace("header_tokens", "header_token"))
+    with pytest.raises(RecipeError, match=r"tiny.toml has a key 'autoencoder.header_token'.*header_tokens, summand"):
+        load_recipe(recipe)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('name = "tiny"', "", "lacks the key 'name'"),
+        ("size = 120", "size = 1", "corpus.size = 1"),
+        ("[corpus]", "[corpus", "not TOML"),
+    ],
+)
+def test_wrong_recipes_are_refused_in_a_sentence(recipe, old, new, complaint):
+    recipe.write_text(recipe.read_text().replace(old, new))
+    with pytest.raises(RecipeError, match=complaint) as caught:
+        load_recipe(recipe)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_users_grammar_trains_to_a_bundle(recipe, tmp_path):
+    seen = []
+    bundle = train(recipe, tmp_path / "out", progress=seen.append)
+    assert [p.stage for p in seen if p.epoch == p.epochs][:2] == ["autoencoder", "denoiser"]
+    assert seen[0].exact is not None
+    assert seen[0].seconds_left >= 0
+    loaded = load_bundle(tmp_path / "out")
+    assert loaded.metrics == json.loads(json.dumps(bundle.metrics))
+    assert loaded.metrics["random_codes_complete"] == 1.0
+    assert set(loaded.predictors) == {"order", "autonomous"}
+    assert loaded.recipe["corpus"]["size"] == 120
+    rows = decode(loaded.autoencoder, np.zeros((3, loaded.autoencoder.layout.tokens)))
+    assert encode(loaded.autoencoder, rows).shape == (3, loaded.autoencoder.layout.tokens)
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["model.json", "weights.safetensors"]
+
+
+class Interrupted(Exception):
+    pass
+
+
+def line_fit(checkpoint=None, stop_after=None, epochs=6, **settings):
+    torch.manual_seed(0)
+    x = torch.linspace(-1, 1, 80)[:, None]
+    y = 2 * x + 0.1 * torch.sin(20 * x)
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(1, 8), nn.Dropout(0.2), nn.Tanh(), nn.Linear(8, 1))
+
+    def report(progress):
+        if progress.epoch == stop_after:
+            raise Interrupted
+
+    def loss(rows):
+        return ((model(x[rows]) - y[rows]) ** 2).mean()
+
+    recipe = TrainingRecipe(epochs=epochs, batch=16, **settings)
+    best = fit(model, loss, 60, 20, recipe, seed=5, stage="line", checkpoint=checkpoint, progress=report)
+    return best, model.state_dict()
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "plateau"])
+def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path, schedule):
+    whole = line_fit(schedule=schedule)
+    with pytest.raises(Interrupted):
+        line_fit(tmp_path / "line.safetensors", stop_after=3, schedule=schedule)
+    resumed = line_fit(tmp_path / "line.safetensors", schedule=schedule)
+    assert resumed[0] == whole[0]
+    assert all((resumed[1][name] == value).all() for name, value in whole[1].items())
+
+
+def test_patience_ends_a_training_early_with_its_best_weights():
+    epochs = []
+    model = nn.Linear(1, 1)
+
+    def loss(rows):
+        # The training rows pull away from what validates.
+        target = 5.0 if rows[0] < 10 and len(rows) < 10 else 0.0
+        return ((model.bias - target) ** 2).mean() + 0 * model.weight.sum()
+
+    settings = TrainingRecipe(epochs=50, batch=5, learning_rate=0.1, patience=3)
+    best = fit(model, loss, 10, 10, settings, seed=0, stage="away", progress=lambda p: epochs.append(p.validation_loss))
+    assert len(epochs) < 50
+    assert best == min(epochs)
+
+
+def test_recipes_of_the_repository_are_sound(pytestconfig):
+    recipes = sorted((pytestconfig.rootpath / "recipes").glob("*.toml"))
+    assert {path.stem for path in recipes} >= {"b1", "b2", "b3", "standard"}
+    for path in recipes:
+        assert isinstance(load_recipe(path), Recipe)
