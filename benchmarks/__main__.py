@@ -7,6 +7,7 @@ from importlib import import_module
 
 COMMANDS = {
     "floor": ("floor", "fit the true structures and compare with the floor"),
+    "speed": ("speed", "measure the numerical core"),
 }
 
 

@@ -1,0 +1,92 @@
+"""The fit of a candidate as one would write it with SciPy and SymPy, tuned: the slow twin that `speed` measures by.
+
+The right-hand side is lambdified once, solved by RK45 and its constants are searched by the paper's two stages of
+Nelder-Mead from C = 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import sympy
+from scipy.integrate import solve_ivp
+from scipy.optimize import minimize
+
+from lgf.data.observation import Problem
+from lgf.discovery.constants import FitSettings
+from lgf.ode.expression import F, substitute
+from lgf.ode.skeleton import Skeleton
+from lgf.ode.sympy_bridge import to_sympy
+
+RTOL = 1e-5
+FAILED = 1e6
+
+
+@dataclass(frozen=True)
+class ScipyFit:
+    """What Nelder-Mead reached: the relative mean square error, the constants, and the trajectories it solved."""
+
+    loss: float
+    values: tuple[float, ...]
+    evaluations: int
+
+
+def fit_by_scipy(skeleton: Skeleton, problem: Problem) -> ScipyFit:
+    """The skeleton, of degree 1 in its highest derivative, fitted to the one measured column of a single experiment."""
+    (observation,), settings = problem.observations, FitSettings()
+    (measured,) = observation.measured
+    data, t, order = observation.values[:, 0], observation.t, skeleton.order
+    assert observation.initial is not None
+    scalar, vector = _right_sides(skeleton, problem)
+    power = float(np.mean(data**2))
+    evaluations = 0
+
+    def loss(constants: np.ndarray) -> float:
+        nonlocal evaluations
+        evaluations += 1
+        values = constants.tolist()
+
+        def slope(time: float, y: np.ndarray) -> list[float]:
+            state = y.tolist()
+            return [*state[1:], scalar(time, *state, *values)]
+
+        try:
+            solved = solve_ivp(slope, (t[0], t[-1]), observation.initial, method="RK45", t_eval=t, rtol=RTOL)
+        except (OverflowError, ZeroDivisionError, ValueError):  # math's answer to a state that has blown up
+            return FAILED
+        if not solved.success:
+            return FAILED
+        predicted = solved.y[measured] if measured < order else vector(t, *solved.y, *values)
+        error = float(np.mean((predicted - data) ** 2)) / power
+        return min(error, FAILED) if np.isfinite(error) else FAILED
+
+    x = np.ones(skeleton.n_constants)
+    stages = (
+        (settings.coarse_iterations, settings.coarse_fatol, settings.coarse_xatol),
+        (settings.fine_iterations, settings.fine_fatol, settings.fine_xatol),
+    )
+    reached = FAILED
+    with np.errstate(all="ignore"):
+        for iterations, fatol, xatol in stages:
+            options = {"maxiter": iterations, "fatol": fatol, "xatol": xatol}
+            found = minimize(loss, x, method="Nelder-Mead", options=options)
+            x, reached = found.x, float(found.fun)
+    return ScipyFit(reached, tuple(float(v) for v in x), evaluations)
+
+
+def _right_sides(skeleton: Skeleton, problem: Problem) -> tuple[Callable, Callable]:
+    """The highest derivative as a function of (t, u, u', ..., C0, C1, ...): for floats, and for arrays."""
+    coefficients = skeleton.polynomial
+    assert coefficients is not None
+    right = -coefficients[0] / coefficients[1]
+    forcing = problem.forcing()
+    if forcing is not None and forcing.formula is not None:
+        right = substitute(right, {F: forcing.formula})
+    t = sympy.Symbol("t")
+    u = sympy.Function("u")(t)
+    states = sympy.symbols(f"y0:{skeleton.order}")
+    plain = to_sympy(right)
+    for k in reversed(range(skeleton.order)):
+        plain = plain.subs(sympy.Derivative(u, (t, k)) if k else u, states[k])
+    arguments = [t, *states, *sympy.symbols(f"C0:{skeleton.n_constants}")]
+    return sympy.lambdify(arguments, plain, "math"), sympy.lambdify(arguments, plain, "numpy")

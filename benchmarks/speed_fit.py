@@ -1,0 +1,106 @@
+"""How fast candidates are fitted: against SciPy, many a second, and on two threads."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.choosing import chosen, true_skeleton
+from benchmarks.scipy_path import FAILED, fit_by_scipy
+from benchmarks.timing import best_time
+from lgf.data.observation import Problem
+from lgf.data.problems import problem_named
+from lgf.data.smoothing import complete
+from lgf.discovery.candidate import Proposal
+from lgf.discovery.constants import fit_constants
+from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.language import make_language
+from lgf.discovery.proposing import MonteCarloProposer
+from lgf.discovery.search import joblib_map
+from lgf.discovery.target import Target, make_target
+from lgf.grammar import load_grammar
+
+
+def target_of(problem: Problem, order: int) -> Target:
+    """What candidates of this order are fitted to."""
+    completions = [complete(o, order, "auto", problem.forcing(e)) for e, o in enumerate(problem.observations)]
+    return make_target(problem, order, completions)
+
+
+def against_scipy(only: str | None = None) -> list[dict]:
+    """Per true system of Benchmark 3: processor milliseconds and loss reached, here and by the SciPy path.
+
+    SciPy gets the operator form, C*u'' + C*u' + ... = F: with C = 1 throughout its start is stable, while the explicit
+    form would blow up at once and never be fitted.
+    """
+    rows = []
+    for named in chosen(only, ["b3"]):
+        data, skeleton = named.observe(), true_skeleton(named)
+        target = target_of(data, named.order)
+        fit = fit_constants(skeleton, target)
+        ours = best_time(lambda s=skeleton, t=target: fit_constants(s, t))
+        began = time.process_time()
+        theirs = fit_by_scipy(named.true_equation().skeleton, data)
+        seconds = time.process_time() - began
+        rows.append(
+            {
+                "problem": named.id,
+                "fit_ms": 1e3 * ours,
+                "scipy_ms": 1e3 * seconds,
+                "ratio": seconds / ours,
+                "loss": fit.loss,
+                "scipy_loss": theirs.loss,
+                "completed": theirs.loss < FAILED,  # a search that never solves a trajectory is fast and worth nothing
+                "scipy_evaluations": theirs.evaluations,
+            }
+        )
+    return rows
+
+
+def draws(grammar: str, problem: Problem, target: Target, n: int, seed: int = 0) -> list[Proposal]:
+    """The first n Monte Carlo draws that say an equation about the problem."""
+    proposer = MonteCarloProposer([make_language(load_grammar(grammar), problem, target)], seed)
+    found: list[Proposal] = []
+    while len(found) < n:
+        found += proposer.ask(n)
+    return found[:n]
+
+
+def mix(grammar: str, n: int, problem: str = "b3/duffing") -> dict[str, float]:
+    """Candidates a second on one core over a Monte Carlo mix, and the spread of their times in milliseconds."""
+    data = problem_named(problem).observe()
+    target = target_of(data, problem_named(problem).order)
+    proposals = draws(grammar, data, target, n)
+    fits = (lambda p=p: fit_constants(p.skeleton, target) for p in proposals)
+    times = np.array([best_time(fit, repetitions=2) for fit in fits])
+    low, high, highest = np.percentile(1e3 * times, [50, 99, 99.9])
+    return {
+        "candidates": n,
+        "per_second": n / float(times.sum()),
+        "p50_ms": float(low),
+        "p99_ms": float(high),
+        "p99.9_ms": float(highest),
+        "max_ms": float(1e3 * times.max()),
+    }
+
+
+def two_threads(n: int = 400, repetitions: int = 3) -> float:
+    """How many times faster two threads evaluate the Benchmark 3 mix than one, by the clock on the wall."""
+    data = problem_named("b3/duffing").observe()
+    target = target_of(data, 2)
+    proposals = draws("b3", data, target, n)
+    evaluator = Evaluator({2: target})
+    one, two = (_wall_time(evaluator, proposals, jobs, repetitions) for jobs in (1, 2))
+    return one / two
+
+
+def _wall_time(evaluator: Evaluator, proposals: Sequence[Proposal], jobs: int, repetitions: int) -> float:
+    mapper = joblib_map(jobs)
+    times = []
+    with threadpool_limits(limits=1):
+        for _ in range(repetitions):
+            began = time.perf_counter()
+            mapper(evaluator, proposals)
+            times.append(time.perf_counter() - began)
+    return min(times)

@@ -1,0 +1,106 @@
+"""How fast the parts of a fit are: compiling a skeleton, a residual, a trajectory; and how fast a process starts."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from benchmarks.choosing import true_skeleton
+from benchmarks.speed_fit import draws, target_of
+from benchmarks.surroundings import ROOT
+from benchmarks.timing import best_time
+from lgf.data.problems import problem_named
+from lgf.discovery.constants import FitSettings, fit_constants
+from lgf.ode.kernels.machine import LANES
+from lgf.ode.kernels.residual import residual_loss
+from lgf.ode.kernels.trajectory_fit import losses_of_lanes, make_work
+from lgf.ode.program import compile_skeleton
+
+_CLOCK = "import json, time; wall = time.perf_counter()\n"
+_PRINT = "\nprint(json.dumps([time.process_time(), time.perf_counter() - wall]))"
+_SOLVE = """
+import numpy as np
+from lgf.ode.skeleton import Equation
+from lgf.ode.solving import solve
+solve(Equation.read("u'' = -4*u"), (1, 0), np.linspace(0, 1, 11))"""
+_EVERYTHING = (
+    _SOLVE
+    + """
+from lgf.data.problems import problem_named
+from lgf.discovery.discovering import DiscoverySettings, discover
+from lgf.discovery.search import SearchSettings
+from lgf.grammar import load_grammar
+from lgf.ode.behaviour import behaviour
+from lgf.ode.skeleton import Skeleton
+behaviour(Skeleton.read("u' = C*u"))
+settings = DiscoverySettings(SearchSettings(population=10, iterations=4), n_finalists=2)
+discover(problem_named("b3/duffing").observe(), load_grammar("standard"), settings)"""
+)
+
+
+def kernels() -> dict[str, float]:
+    """Milliseconds to compile a skeleton of the Benchmark 3 mix; microseconds of a residual loss and of a trajectory
+    per lane, both of the Duffing oscillator at its 301 samples."""
+    named = problem_named("b3/duffing")
+    data = named.observe()
+    target = target_of(data, 2)
+    skeletons = [p.skeleton for p in draws("b3", data, target, 200)]
+    true = true_skeleton(named)
+    compiled = compile_skeleton(true, target.formula)
+    basis, flow, settings = compiled.basis, compiled.flow, FitSettings()
+    values = np.array(fit_constants(true, target).values)
+    weight = np.ones(len(target.t))
+
+    def residual() -> None:
+        residual_loss(
+            basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
+            compiled.linear, values, target.t, target.states, target.forcing, weight,
+        )  # fmt: skip
+
+    windows = target.windows()
+    work = make_work(flow.n_registers, compiled.order, compiled.n_constants, int(windows.max()))
+    lanes = np.repeat(values[:, None], LANES, axis=1)
+
+    def trajectories() -> None:
+        losses_of_lanes(
+            flow.code, flow.outputs, compiled.degree, flow.literals, compiled.order, compiled.n_constants,
+            target.record, windows, lanes, LANES, settings.rtol, settings.steps_per_solve, target.with_top, work,
+        )  # fmt: skip
+
+    compiling = best_time(lambda: [compile_skeleton(s, target.formula) for s in skeletons]) / len(skeletons)
+    return {
+        "compile_skeleton_ms": 1e3 * compiling,
+        "residual_loss_us": 1e6 * best_time(residual, calls=2000),
+        "trajectory_per_lane_us": 1e6 * best_time(trajectories, calls=50) / LANES,
+    }
+
+
+def starting() -> dict[str, float]:
+    """Seconds of processes of their own: everything compiled anew, everything from the cache, import and one solve."""
+    with tempfile.TemporaryDirectory() as empty:
+        cold, _ = _process(_EVERYTHING, NUMBA_CACHE_DIR=empty)
+    _process(_EVERYTHING)  # fills the cache
+    warm = min(_process(_EVERYTHING)[0] for _ in range(2))
+    starts = [_process(_SOLVE) for _ in range(5)]
+    imports = [_process("import lgf") for _ in range(3)]
+    return {
+        "cold_process_cpu_s": cold,
+        "warm_process_cpu_s": warm,
+        "cold_compile_cpu_s": cold - warm,
+        "start_and_solve_cpu_s": min(cpu for cpu, _ in starts),
+        "start_and_solve_wall_s": min(wall for _, wall in starts),
+        "import_lgf_wall_s": min(wall for _, wall in imports),
+    }
+
+
+def _process(code: str, **environment: str) -> tuple[float, float]:
+    """(processor seconds since the start of the process, wall seconds of the code)."""
+    run = subprocess.run(
+        [sys.executable, "-c", _CLOCK + code + _PRINT], capture_output=True, check=True, text=True, cwd=ROOT,
+        env=os.environ | environment,
+    )  # fmt: skip
+    cpu, wall = json.loads(run.stdout.splitlines()[-1])
+    return cpu, wall
