@@ -9,7 +9,7 @@ from lgf.data.observation import Problem
 from lgf.discovery.target import Target
 from lgf.grammar import Derivation, Grammar, bits, mentions, restrict, spell
 from lgf.ode.canonical import canonical
-from lgf.ode.expression import FUNCTIONS, MINUS_ONE, Expression, add, constant, mul, power
+from lgf.ode.expression import FUNCTIONS, MINUS_ONE, Expression, F, add, constant, mul, power, symbol
 from lgf.ode.reading import read_expression
 from lgf.ode.skeleton import NoEquation, Skeleton, numbered
 
@@ -40,6 +40,12 @@ class Language:
             return None
         return skeleton
 
+    def sentence_parts(self, parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        """The terms of the sentence that says u^(n) = sum of these terms."""
+        if self.grammar.template == "explicit":
+            return parts
+        return (symbol("u", self.order), *(p for p in parts if p != F))
+
     def bits(self, derivation: Derivation) -> float:
         """What the derivation costs in this language."""
         return bits(self.grammar, derivation, self.allowed)
@@ -63,7 +69,7 @@ def make_language(grammar: Grammar, problem: Problem, target: Target) -> Languag
     phrases += undefined_on(target)
     forced = bool(problem.forced)
     allowed = restrict(grammar, order=target.order, forced=forced, forbid=mentions(*phrases))
-    required = tuple(_term(read_expression(text)) for text in knowledge.required or ())
+    required = tuple(term_of(read_expression(text)) for text in knowledge.required or ())
     return Language(grammar, target.order, forced, allowed, required)
 
 
@@ -133,10 +139,11 @@ def _coefficient(term: Expression) -> Expression | None:
 def terms_of(skeleton: Skeleton) -> tuple[Expression, ...]:
     """The summands of the right side (or of the residual), without their open or numerical coefficients."""
     body = skeleton.right if skeleton.explicit is not None else skeleton.residual
-    return tuple(_term(summand) for summand in (body.args if body.head == "+" else (body,)))
+    return tuple(term_of(summand) for summand in (body.args if body.head == "+" else (body,)))
 
 
-def _term(summand: Expression) -> Expression:
+def term_of(summand: Expression) -> Expression:
+    """The summand without its open or numerical coefficient, canonical."""
     factors = summand.args if summand.head == "*" else (summand,)
     return canonical(mul(*(f for f in factors if f.head not in ("constant", "number"))))[0]
 

@@ -1,258 +1,256 @@
 """What is missing from a good equation, given its residual: terms ranked by how much of the residual they explain.
 
-For an equation u^(n) = f and a dictionary of terms g, the weak form turns "add C*g" into linear regression: the
-gain of a term is what it takes off the residual once the equation's own constants have been projected out. Together
-with the bits that the term costs this predicts the description length of the larger equation, before any fit. Swapping
-one summand for another, and dropping one, are predicted the same way.
+The residual of a fitted equation is projected on the linear answers of the record to every term that the grammar can
+say (see `response`), after the equation's own constants have been projected out. The share of the residual that a term
+explains, against the bits that it costs, ranks the terms to add; taking a summand out, or another one in for it, is
+judged the same way. The ranking says what to try first; what a change is worth the fit decides.
 """
 
 import heapq
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.language import Language
-from lgf.discovery.objective import ObjectiveSettings
+from lgf.discovery.encoding import cheapest, header_parts
+from lgf.discovery.language import Language, term_of
 from lgf.discovery.proposing import propose
+from lgf.discovery.response import Linearisation, linearise
 from lgf.discovery.starting import choices
 from lgf.discovery.target import Target
-from lgf.discovery.terms import Term, TermDictionary, term_dictionary
-from lgf.discovery.weak_form import WeakForm, make_weak_form
-from lgf.grammar import Derivation, join, split
-from lgf.ode.expression import Expression
-from lgf.ode.kernels.machine import WIDE, evaluate_wide
+from lgf.discovery.terms import term_dictionary
+from lgf.ode.expression import ONE, Expression, F, symbol
+from lgf.ode.kernels.machine import evaluate_many
 from lgf.ode.program import Program, compile_expression, compile_skeleton, role_of
-from lgf.ode.terms import n_constants
+from lgf.ode.terms import n_constants, renumber
 
-_STEP = 1e-5
+Parts = tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class MissingSettings:
+    """How terms are ranked."""
+
+    n_terms: int = 500  # the cheapest of the dictionary
+    n_values: int = 8  # tried for a constant inside a term, times three for a single one
+    trust: float = 30.0  # how many independent samples the share of an explained residual is worth
+    bits_weight: float = 2.0  # nats per bit
+    per_candidate: int = 60
+    elite: int = 20
 
 
 @dataclass(frozen=True, eq=False)
-class TermLibrary:
-    """The dictionary of a language evaluated over a record, in weak form.
-
-    columns [c, row] belong to the terms owner[c]; a term with constants inside has one column per value tried.
-    """
-
-    terms: tuple[Term, ...]
-    columns: np.ndarray
-    owner: np.ndarray
-    weak: WeakForm
-    t: np.ndarray
-    states: np.ndarray
-    forcing: np.ndarray
+class _Term:
+    expression: Expression
+    bits: float
+    program: Program
+    values: np.ndarray  # [v, constants inside]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Move:
-    """A change of an equation and the description length that it is predicted to lead to."""
+    """A change of an equation: the terms it leads to, over a divisor, and its score (smaller is more promising)."""
 
-    predicted: float
-    derivation: Derivation
+    score: float
     kind: str
+    parts: Parts
+    divisor: Expression
 
 
-def make_library(language: Language, target: Target, most_terms: int = 800, n_values: int = 16) -> TermLibrary:
-    """The cheapest terms of the language over the target's record."""
-    weak = make_weak_form(target)
-    t, states = target.t[weak.samples], np.ascontiguousarray(target.states[:, weak.samples])
-    forcing = target.forcing[weak.samples]
-    dictionary: TermDictionary = term_dictionary(language.grammar, language.allowed)
-    terms, columns, owner = [], [], []
-    for term in dictionary.terms:
-        if len(terms) >= most_terms:
-            break
-        expression = term.parts[0]
-        program = compile_expression(expression, target.order, n_constants(expression))
-        values = _inner_values(expression, target, n_values)
-        found = [_run(program, target.order, row, t, states, forcing)[0] for row in values]
-        finite = [column for column in found if np.all(np.abs(column) < 1e12)]
-        if finite:
-            columns += finite
-            owner += [len(terms)] * len(finite)
-            terms.append(term)
-    rows = weak.rows(np.array(columns).reshape(len(columns), len(t)))
-    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
-    return TermLibrary(
-        tuple(terms), rows / np.where(sizes > 0, sizes, 1.0), np.array(owner, np.int64), weak, t, states, forcing
-    )
+class Vocabulary:
+    """The terms that a language can say, ready to be evaluated along a trajectory; divisors as terms of u^(n)."""
+
+    def __init__(self, language: Language, target: Target, settings: MissingSettings = MissingSettings()):
+        self._order = target.order
+        grammar, allowed = language.grammar, language.allowed
+        costs: dict[Expression, float] = {}
+        headers = header_parts(grammar, allowed)
+        for term in term_dictionary(grammar, allowed).terms[: settings.n_terms]:
+            costs.setdefault(term.parts[0], term.bits)
+        plain_cost, plain_parts = headers.get(ONE, (0.0, frozenset()))
+        for part in sorted(plain_parts):
+            costs[part] = min(costs.get(part, np.inf), 3.0)
+        costs.pop(F, None)
+        costs.pop(symbol("u", target.order), None)
+        self.terms = tuple(_prepare(e, bits, target, settings.n_values) for e, bits in costs.items())
+        # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n): a divisor is missing where that term is.
+        self.divisors: tuple[tuple[Expression, _Term], ...] = tuple(
+            (divisor, _prepare(h * symbol("u", target.order), max(cost - plain_cost, 0.0), target, settings.n_values))
+            for divisor, (cost, _) in headers.items()
+            if (h := _varying_part(divisor)) is not None
+        )
+
+    def columns(self, line: Linearisation) -> tuple[np.ndarray, np.ndarray]:
+        """(columns [c, N] of terms, then divisors, along the trajectory; owner [c])."""
+        found, owner = [], []
+        for k, term in enumerate((*self.terms, *(t for _, t in self.divisors))):
+            out = np.empty((len(term.values), len(line.t)))
+            program = term.program
+            evaluate_many(
+                program.code, program.outputs[0], program.literals, program.n_registers, self._order, term.values,
+                line.t, line.states, line.forcing, out,
+            )  # fmt: skip
+            out = out[np.all(np.abs(out) < 1e12, axis=1)]
+            found.append(out)
+            owner.append(np.full(len(out), k))
+        return np.concatenate(found), np.concatenate(owner)
 
 
-def _inner_values(expression: Expression, target: Target, n_values: int) -> np.ndarray:
-    """Rows of values for the constants inside a term."""
+def _prepare(expression: Expression, bits: float, target: Target, n_values: int) -> _Term:
     count = n_constants(expression)
     if count == 0:
-        return np.zeros((1, 0))
-    lists = [choices(role_of(expression, i), target, 3 * n_values) for i in range(count)]
-    if count == 1:
-        values = lists[0]
-        if len(values) > 3 * n_values:
-            values = values[:: -(-len(values) // (3 * n_values))]
-        return values[:, None]
-    rng = np.random.default_rng(0)
-    return np.array([[rng.choice(values) for values in lists] for _ in range(2 * n_values)])
+        values = np.zeros((1, 0))
+    else:
+        lists = [choices(role_of(expression, i), target, 3 * n_values) for i in range(count)]
+        if count == 1:
+            values = lists[0][:: max(1, len(lists[0]) // (3 * n_values)), None]
+        else:
+            rng = np.random.default_rng(0)
+            values = np.array([[rng.choice(v) for v in lists] for _ in range(2 * n_values)])
+    program = compile_expression(expression, target.order, count)
+    return _Term(expression, bits, program, np.ascontiguousarray(values))
 
 
-def _run(
-    program: Program, order: int, values: np.ndarray, t: np.ndarray, states: np.ndarray, forcing: np.ndarray
-) -> np.ndarray:
-    out = np.empty((len(program.outputs), len(t)))
-    evaluate_wide(
-        program.code, program.outputs, program.literals, order, len(values), np.asarray(values, float), t, states,
-        forcing, np.zeros((program.n_registers, WIDE)), out,
-    )  # fmt: skip
-    return out
+def _varying_part(divisor: Expression) -> Expression | None:
+    """h of a divisor 1 + C*h; None for divisors of another form."""
+    if divisor.head != "+" or len(divisor.args) != 2:
+        return None
+    parts = [p for p in divisor.args if p.head == "*" and p.args[0].head == "constant"]
+    if len(parts) != 1 or not any(p == ONE for p in divisor.args) or n_constants(parts[0]) != 1:
+        return None
+    factors = parts[0].args[1:]
+    return factors[0] if len(factors) == 1 else None
 
 
-def moves(
-    candidate: Candidate, language: Language, target: Target, library: TermLibrary, settings: ObjectiveSettings, n: int
-) -> list[Move]:
-    """The n most promising changes of the candidate: a term added, one swapped, one dropped."""
-    derivation = candidate.proposal.derivation
-    if candidate.skeleton.explicit is None or derivation is None or not math.isfinite(candidate.loss):
+def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings: MissingSettings) -> list[Move]:
+    """The most promising changes of the candidate, best first."""
+    line = linearise(candidate, target)
+    if line is None:
         return []
-    own, right = _own_columns(candidate, target, library)
-    blocks = split(language.grammar, derivation)
+    parts, divisor, owners = _state(candidate)
+    columns, owner = vocabulary.columns(line)
+    answers = line.answers(columns)
+    sizes = np.linalg.norm(answers, axis=1, keepdims=True)
+    answers /= np.where(sizes > 0, sizes, 1.0)
+    n_terms = len(vocabulary.terms)
+    bits = np.array([t.bits for t in vocabulary.terms] + [t.bits for _, t in vocabulary.divisors])
     found: list[Move] = []
 
-    def consider(header: Derivation, summands: Sequence[Derivation], predicted: float, kind: str) -> None:
-        try:
-            found.append(Move(predicted, join(language.grammar, header, tuple(summands)), kind))
-        except ValueError:
-            return
+    def extend(kept: Parts, basis: np.ndarray, rest: np.ndarray, offset: float, kind: str, n: int) -> None:
+        share = _explained(answers, owner, len(bits), basis, rest)
+        score = offset + settings.trust * np.log(1.0 - np.minimum(share, 0.999)) + settings.bits_weight * bits
+        for i in np.argsort(score, kind="stable")[: n + len(kept)]:
+            if i >= n_terms:
+                if divisor == ONE:
+                    found.append(Move(float(score[i]), "divide", kept, vocabulary.divisors[i - n_terms][0]))
+            elif vocabulary.terms[i].expression not in kept:
+                found.append(Move(float(score[i]), kind, (*kept, vocabulary.terms[i].expression), divisor))
 
-    basis, rest = _project(own, right)
-    base = candidate.objective
-    for term, gain in _ranked(library, basis, rest, settings, target, n):
-        consider(blocks.header, (*blocks.summands, term.derivation), base + gain, "add")
-    for i in range(len(blocks.summands)):
-        kept = blocks.summands[:i] + blocks.summands[i + 1 :]
-        column = _matching_column(own, blocks.summands[i], library)
-        if column is None:
-            continue
-        fewer, larger = _project(np.delete(own, column, axis=0), right)
-        loss = _change(rest @ rest, larger @ larger, target)
-        cost = _cost(_bits_of(blocks.summands[i], library), settings, target)
-        consider(blocks.header, kept, base + loss - cost, "drop")
-        for term, gain in _ranked(library, fewer, larger, settings, target, max(n // 3, 3)):
-            consider(blocks.header, (*kept, term.derivation), base + loss - cost + gain, "swap")
-    return heapq.nsmallest(n, found)
-
-
-def _own_columns(candidate: Candidate, target: Target, library: TermLibrary) -> tuple[np.ndarray, np.ndarray]:
-    """(weak columns of the candidate's constants, right side): linear ones as they are, others by differences."""
-    compiled = compile_skeleton(candidate.skeleton)
-    values = np.array(candidate.fit.values)
-    arguments = (library.t, library.states, library.forcing)
-    out = _run(compiled.basis, compiled.order, values, *arguments)
-    top = library.states[compiled.order]
-    columns = list(out[:-1])
-    for index in compiled.nonlinear:
-        moved = values.copy()
-        step = _STEP * max(abs(values[index]), 1e-3)
-        moved[index] += step
-        other = _run(compiled.basis, compiled.order, moved, *arguments)
-        weights = values[compiled.linear]
-        columns.append(((weights @ other[:-1] + other[-1]) - (weights @ out[:-1] + out[-1])) / step)
-    rows = library.weak.rows(np.nan_to_num(np.array(columns).reshape(-1, len(library.t)), posinf=0.0, neginf=0.0))
-    fixed = library.weak.rows(np.nan_to_num(out[-1] - top)[None, :])[0]
-    return rows, library.weak.highest + fixed
-
-
-def _project(own: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(an orthonormal basis [k, row] of the columns, what of the right side they do not explain)."""
-    if len(own) == 0:
-        return np.zeros((0, len(right))), right
-    sizes = np.linalg.norm(own, axis=1, keepdims=True)
-    u, s, _ = np.linalg.svd((own / np.where(sizes > 0, sizes, 1.0)).T, full_matrices=False)
-    basis = u[:, s > 1e-9 * max(s[0], 1e-300)].T
-    return basis, right - basis.T @ (basis @ right)
-
-
-def _ranked(
-    library: TermLibrary, basis: np.ndarray, rest: np.ndarray, settings: ObjectiveSettings, target: Target, n: int
-) -> list[tuple[Term, float]]:
-    """The n terms with the best predicted change of the description length, and that change."""
-    inside = library.columns @ basis.T
-    free = 1.0 - np.einsum("ck,ck->c", inside, inside)
-    projected = library.columns @ rest
-    gain = np.where(free > 1e-6, projected**2 / np.maximum(free, 1e-6), 0.0)
-    best = np.zeros(len(library.terms))
-    np.maximum.at(best, library.owner, gain)
+    basis, rest = _projected(line.own, line.residual)
+    extend(parts, basis, rest, 0.0, "add", settings.per_candidate)
     total = float(rest @ rest)
-    change = np.array([_change(total, total - g, target) for g in best])
-    change += np.array([_cost(term.bits, settings, target) for term in library.terms])
-    order = np.argsort(change, kind="stable")[:n]
-    return [(library.terms[i], float(change[i])) for i in order]
+    for i, part in enumerate(parts):
+        if part == F or not owners[i]:
+            continue
+        kept = parts[:i] + parts[i + 1 :]
+        linear = owners[i][0]
+        without = line.residual + candidate.fit.values[linear[0]] * line.own[linear[1]]
+        fewer, larger = _projected(np.delete(line.own, [row for _, row in owners[i]], axis=0), without)
+        loss = settings.trust * np.log(max(float(larger @ larger) / max(total, 1e-300), 1e-9))
+        cost = settings.bits_weight * next((t.bits for t in vocabulary.terms if t.expression == part), 3.0)
+        found.append(Move(float(loss - cost), "drop", kept, divisor))
+        extend(kept, fewer, larger, float(loss - cost), "swap", settings.per_candidate // 4)
+    return sorted(found, key=lambda m: m.score)[: settings.per_candidate]
 
 
-def _change(before: float, after: float, target: Target) -> float:
-    """The change of n ln(loss) when the weak residual goes from `before` to `after`."""
-    return target.n_samples * math.log(max(after, 1e-9 * before, 1e-300) / max(before, 1e-300))
+def _state(candidate: Candidate) -> tuple[Parts, Expression, list[list[tuple[int, int]]]]:
+    """(terms, divisor, for each term its constants with their rows among the candidate's own answers).
+
+    A common divisor is taken apart only if the right side is (sum)/(divisor). The coefficient comes first; a term
+    without an open coefficient has no constants to take out.
+    """
+    compiled = compile_skeleton(candidate.skeleton)
+    row_of = {int(c): r for r, c in enumerate([*compiled.linear, *compiled.nonlinear])}
+    divisor, body = ONE, candidate.skeleton.right
+    if body.head == "*" and len(body.args) == 2 and body.args[0].head == "+" and body.args[1].head == "^":
+        body, below = body.args
+        divisor = renumber(below.args[0], [0.0] * candidate.skeleton.n_constants)[0]
+    parts, owners = [], []
+    for summand in body.args if body.head == "+" else (body,):
+        first = summand.args[0] if summand.head == "*" else summand
+        inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
+        owners.append([(i, row_of[i]) for i in inside] if first.head == "constant" else [])
+        parts.append(term_of(summand))
+    return tuple(parts), divisor, owners
 
 
-def _cost(bits: float, settings: ObjectiveSettings, target: Target) -> float:
-    return math.log(target.n_samples) + 2 * math.log(2) * settings.bits_weight * bits
+def _projected(own: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(an orthonormal basis [k, row] of the own answers, what of the residual they do not explain)."""
+    if len(own) == 0:
+        return np.zeros((0, len(residual))), residual
+    sizes = np.linalg.norm(own, axis=1, keepdims=True)
+    _, s, rows = np.linalg.svd(own / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
+    basis = rows[s > 1e-9 * max(float(s[0]), 1e-300)]
+    return basis, residual - (basis @ residual) @ basis
 
 
-def _matching_column(own: np.ndarray, summand: Derivation, library: TermLibrary) -> int | None:
-    """Which of the candidate's own columns is that of the summand, if one is."""
-    at = next((i for i, term in enumerate(library.terms) if term.derivation == summand), None)
-    if at is None or len(own) == 0:
-        return None
-    sizes = np.linalg.norm(own, axis=1)
-    alike = np.abs(own @ library.columns[library.owner == at].T).max(axis=1) / np.where(sizes > 0, sizes, 1.0)
-    return int(np.argmax(alike)) if alike.max() > 0.9 else None
-
-
-def _bits_of(summand: Derivation, library: TermLibrary) -> float:
-    return next((term.bits for term in library.terms if term.derivation == summand), 0.0)
+def _explained(answers: np.ndarray, owner: np.ndarray, n: int, basis: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """The share [n] of the residual that each term explains at its best value, the own answers projected out."""
+    inside = answers @ basis.T
+    free = 1.0 - np.einsum("ck,ck->c", inside, inside)
+    gain = np.where(free > 1e-6, (answers @ rest) ** 2 / np.maximum(free, 1e-6), 0.0)
+    best = np.zeros(n)
+    np.maximum.at(best, owner, gain)
+    return best / max(float(rest @ rest), 1e-300)
 
 
 class MissingTermProposer:
-    """Best-first over the changes of everything evaluated: the most promising prediction is tried first."""
+    """Changes of the best candidates, the most promising first; better candidates have their say earlier."""
 
     def __init__(
         self,
         languages: Sequence[Language],
         targets: Mapping[int, Target],
-        settings: ObjectiveSettings = ObjectiveSettings(),
-        elite: int = 30,
-        per_candidate: int = 40,
+        settings: MissingSettings = MissingSettings(),
     ):
         self._languages = {language.order: language for language in languages}
         self._targets = targets
-        self._libraries = {o: make_library(language, targets[o]) for o, language in self._languages.items()}
         self._settings = settings
-        self._elite = elite
-        self._per_candidate = per_candidate
-        self._expanded: set[str] = set()
-        self._queue: list[tuple[Move, int]] = []
+        self._vocabularies = {o: Vocabulary(language, targets[o], settings) for o, language in self._languages.items()}
+        self._moves: dict[str, list[Move]] = {}
+        self._queue: list[tuple[float, int, int, Move]] = []  # (priority, number, order, move)
+        self._made: set[tuple[frozenset[Expression], Expression]] = set()
 
     def tell(self, population: Population) -> None:
-        """Put the changes of candidates that were not looked at before into the queue."""
-        for candidate in [*population.best(self._elite), *population.front()]:
-            structure = candidate.skeleton.structure
-            if structure in self._expanded:
-                continue
-            self._expanded.add(structure)
-            order = candidate.skeleton.order
-            found = moves(
-                candidate, self._languages[order], self._targets[order], self._libraries[order], self._settings,
-                self._per_candidate,
-            )  # fmt: skip
-            for move in found:
-                heapq.heappush(self._queue, (move, order))
+        """Rank the changes of candidates not looked at before, and queue them anew by today's ranking."""
+        self._queue = []
+        number = 0
+        front = sorted(population.front(), key=lambda c: c.objective)[: self._settings.elite // 4]
+        for rank, candidate in enumerate([*population.best(self._settings.elite), *front]):
+            structure, order = candidate.skeleton.structure, candidate.skeleton.order
+            if structure not in self._moves:
+                self._moves[structure] = moves(
+                    candidate, self._targets[order], self._vocabularies[order], self._settings
+                )
+            for place, move in enumerate(self._moves[structure]):
+                heapq.heappush(self._queue, (place + 2.0 * rank, number, order, move))
+                number += 1
 
     def ask(self, n: int) -> list[Proposal]:
-        """The n most promising changes."""
+        """The n most promising changes that were not proposed before."""
         found: list[Proposal] = []
         while self._queue and len(found) < n:
-            move, order = heapq.heappop(self._queue)
-            proposal = propose(self._languages[order], move.derivation, move.kind)
+            _, _, order, move = heapq.heappop(self._queue)
+            key = (frozenset(move.parts), move.divisor)
+            if key in self._made:
+                continue
+            self._made.add(key)
+            proposal = self._proposal(self._languages[order], move)
             if proposal is not None:
                 found.append(proposal)
         return found
+
+    def _proposal(self, language: Language, move: Move) -> Proposal | None:
+        said = cheapest(language.grammar, language.allowed, language.sentence_parts(move.parts), move.divisor)
+        return None if said is None else propose(language, said[1], f"missing: {move.kind}")

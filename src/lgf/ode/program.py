@@ -319,5 +319,3 @@ def _emit(expressions: list[Expression], order: int, n_constants: int, tabulated
         outputs=np.array([place(r) for r in outputs], np.int32),
         n_registers=temporaries_at + len(emitter.rows),
     )
-
-

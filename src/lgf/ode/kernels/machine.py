@@ -129,3 +129,12 @@ def evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B):
             o = np.uint64(outputs[j])
             for k in range(width):
                 B[j, first + k] = R[o, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def evaluate_many(code, output, literals, n_registers, n, values, t, states, forcing, B):
+    """Write one output of a program, for each row of values [v, p], over many samples to the rows of B [v, sample]."""
+    R = np.zeros((n_registers, WIDE))
+    outputs = np.array([output], np.int32)
+    for v in range(values.shape[0]):
+        evaluate_wide(code, outputs, literals, n, values.shape[1], values[v], t, states, forcing, R, B[v : v + 1])
