@@ -18,7 +18,7 @@ from lgf.discovery.discovering import PRESETS, Discovery, DiscoverySettings, Mak
 from lgf.discovery.encoding import encoding
 from lgf.discovery.language import explicit_form, linear_form
 from lgf.discovery.search import Iteration
-from lgf.grammar import Grammar
+from lgf.grammar import Grammar, load_grammar
 from lgf.journal import Journal, Tick
 from lgf.ode.expression import Expression, symbol
 from lgf.ode.reading import ReadingError, read_equation
@@ -156,6 +156,39 @@ def ask(
 def proposer_for(grammar: Grammar) -> MakeProposer:
     """Where the proposals for this grammar come from once enumeration has had its turn."""
     return evolution
+
+
+def grammar_named(model: str | Path) -> Grammar:
+    """The grammar of the model of this name, or in the file of this path."""
+    try:
+        return load_grammar(model)
+    except FileNotFoundError as error:
+        raise DataError(str(error)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the grammar {str(model)!r} cannot be read ({type(error).__name__}).") from error
+
+
+def preset_named(name: str) -> DiscoverySettings:
+    """The settings of this name."""
+    if name not in PRESETS:
+        raise DataError(f"no preset is called {name!r}; choose from {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def with_budget(
+    settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None
+) -> DiscoverySettings:
+    """The settings with these budgets, where they are given."""
+    limits = settings.search
+    if max_evaluations is not None:
+        if not max_evaluations >= 1:
+            raise DataError(f"the budget is {max_evaluations} evaluations; give at least 1.")
+        limits = replace(limits, max_evaluations=int(max_evaluations))
+    if max_seconds is not None:
+        if not 0 < max_seconds < float("inf"):
+            raise DataError(f"the budget is {max_seconds} seconds; give a positive number.")
+        limits = replace(limits, max_seconds=float(max_seconds))
+    return replace(settings, search=limits)
 
 
 def refuse(findings: Sequence[Finding]) -> None:

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from lgf.asking import Question, Run, ask, warn
+from lgf.asking import Question, Run, ask, grammar_named, preset_named, warn, with_budget
 from lgf.data import DataError, Knowledge, Problem, observations_from_arrays
-from lgf.discovery.discovering import PRESETS, DiscoverySettings
-from lgf.grammar import Grammar, load_grammar
+from lgf.discovery.discovering import DiscoverySettings
 from lgf.ode.trajectory import Trajectory
 from lgf.report import write_report
 from lgf.runs import front_rows, read_run, write_run
@@ -169,39 +168,6 @@ class LatentGrammarFlow(BaseEstimator):
             settings=run.question.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
             warm_start=run.question.start, seed=run.question.seed,
         )._take(run)  # fmt: skip
-
-
-def grammar_named(model: str | Path) -> Grammar:
-    """The grammar of the model of this name, or in the file of this path."""
-    try:
-        return load_grammar(model)
-    except FileNotFoundError as error:
-        raise DataError(str(error)) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the grammar {str(model)!r} cannot be read ({type(error).__name__}).") from error
-
-
-def preset_named(name: str) -> DiscoverySettings:
-    """The settings of this name."""
-    if name not in PRESETS:
-        raise DataError(f"no preset is called {name!r}; choose from {', '.join(PRESETS)}.")
-    return PRESETS[name]
-
-
-def with_budget(
-    settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None
-) -> DiscoverySettings:
-    """The settings with these budgets, where they are given."""
-    limits = settings.search
-    if max_evaluations is not None:
-        if not max_evaluations >= 1:
-            raise DataError(f"the budget is {max_evaluations} evaluations; give at least 1.")
-        limits = replace(limits, max_evaluations=int(max_evaluations))
-    if max_seconds is not None:
-        if not 0 < max_seconds < float("inf"):
-            raise DataError(f"the budget is {max_seconds} seconds; give a positive number.")
-        limits = replace(limits, max_seconds=float(max_seconds))
-    return replace(settings, search=limits)
 
 
 def _seed(seed: Any) -> int:

@@ -46,9 +46,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
         _section(
             "What the data cannot tell apart",
             _paragraph(_alternatives(run)),
-            _table(_rows(run.indistinguishable, run), chosen=str(run.equation))
-            if len(run.indistinguishable) > 1
-            else "",
+            _table(_rows(run), chosen=str(run.equation)) if len(run.indistinguishable) > 1 else "",
         ),
         _section(
             "Simple against accurate",
@@ -136,7 +134,7 @@ def _alternatives(run: Run) -> str:
     return f"These {n} equations explain the data about equally well for their length; more data would decide."
 
 
-def _rows(candidates: Iterable[Any], run: Run) -> list[dict[str, Any]]:
+def _rows(run: Run) -> list[dict[str, Any]]:
     return [
         {
             "equation": str(run.shown(c)),
@@ -144,7 +142,7 @@ def _rows(candidates: Iterable[Any], run: Run) -> list[dict[str, Any]]:
             "error": f"{c.loss:.4g}",
             "objective": f"{c.objective:.1f}",
         }
-        for c in candidates
+        for c in run.indistinguishable
     ]
 
 

@@ -72,6 +72,16 @@ def open_run(folder: str | Path, question: Question) -> Path:
     return path / JOURNAL
 
 
+def discard_run(folder: str | Path) -> None:
+    """Takes a run away again, if nothing was fitted in it."""
+    path = Path(folder)
+    if path.joinpath(JOURNAL).is_file() and path.joinpath(JOURNAL).stat().st_size == 0:
+        path.joinpath(_QUESTION).unlink(missing_ok=True)
+        path.joinpath(JOURNAL).unlink()
+        if not any(path.iterdir()):
+            path.rmdir()
+
+
 def read_question(folder: str | Path, resume: bool = False) -> Question:
     """The question of the run in the folder; to resume it, it must be of this version."""
     facts = _facts(Path(folder), _QUESTION)

@@ -102,9 +102,15 @@ def iteration_to_plain(iteration: Iteration) -> Plain:
 
 def iteration_from_plain(data: Plain) -> Iteration:
     """The iteration that `iteration_to_plain` described."""
-    numbers = {name: int(data[name]) for name in ("number", "new", "evaluations")}
-    worths = {name: float(data[name]) for name in ("seconds", "best", "top")}
-    return Iteration(origin=str(data["origin"]), **numbers, **worths)
+    return Iteration(
+        number=int(data["number"]),
+        origin=str(data["origin"]),
+        new=int(data["new"]),
+        evaluations=int(data["evaluations"]),
+        seconds=float(data["seconds"]),
+        best=float(data["best"]),
+        top=float(data["top"]),
+    )
 
 
 def candidate_to_plain(candidate: Candidate) -> Plain:

@@ -1,0 +1,32 @@
+# Everything on a machine that has Python 3.11 or later and make.
+PYTHON ?= python3
+BIN = .venv/bin
+READY = .venv/.ready
+LGF = $(BIN)/lgf
+
+.PHONY: test discover docs lint clean
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+# A real discovery: acceleration-only record of a forced Duffing oscillator with 5 % noise.
+discover: $(READY)
+	$(LGF) discover duffing --derivative 2 --order 2 --stable --initial 0,1.5 --forcing "cos(2*t)" --seconds 60 --jobs 2
+
+docs: $(READY)
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+$(READY): pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit('Python 3.11 or later is needed; say make PYTHON=...') if sys.version_info < (3, 11) else 0"
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist site

@@ -1,0 +1,111 @@
+"""The steps of `lgf discover`: options become a question, the question is asked, the answer is shown and written."""
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from lgf.asking import Question, Run, ask, refuse, starting_proposals
+from lgf.cli.discovering import Stopped
+from lgf.cli.terminal import following, show_findings
+from lgf.report import write_report
+from lgf.runs import JOURNAL, front_rows, open_run, write_run
+from lgf.serialising import jsonable
+
+
+def prepared(question: Question, folder: Path, notes: Sequence[str], console: Console) -> Path:
+    """The folder, made ready after everything that can be wrong was looked at."""
+    refuse(question.findings)
+    starting_proposals(question.start, question.grammar, question.problem)
+    open_run(folder, question)
+    for note in notes:
+        console.print(note, style="dim", highlight=False)
+    show_findings(question.findings, console)
+    return folder
+
+
+def free_folder(folder: Path) -> Path:
+    """The folder itself, or with a number behind it if it is taken."""
+    found, number = folder, 1
+    while found.exists():
+        number += 1
+        found = folder.with_name(f"{folder.name}-{number}")
+    return found
+
+
+def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
+    """The run, its fits kept in the folder's journal; what stands in `lines` is not fitted again."""
+    with _interruptible() as interrupts, following(question, console) as notify:
+        try:
+            return ask(
+                question, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify,
+                stopped=lambda: bool(interrupts),
+            )  # fmt: skip
+        except KeyboardInterrupt as error:
+            raise Stopped(
+                f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"
+            ) from error
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Notes every Ctrl-C in the list before it is raised: the search swallows the first to choose from what it has."""
+    interrupts: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> NoReturn:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread, which alone can be interrupted
+        yield interrupts
+        return
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
+    """Prints the equation first, so that a full disk does not take it away, then writes everything."""
+    typer.echo(json.dumps(_facts(run, folder), indent=1, ensure_ascii=False) if as_json else str(run.equation))
+    write_run(run, folder)
+    path = write_report(run, folder)
+    said = f"error {100 * run.best.loss**0.5:.2g} % of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
+    if run.best.stability is not None:
+        said += f", stability: {run.best.stability.verdict.value}"
+    if len(run.indistinguishable) > 1:
+        said += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
+    console.print(said, style="dim", highlight=False)
+    console.print(f"report and figures: {path}", highlight=False, soft_wrap=True)
+    if run.interrupted:
+        raise Stopped(f"Stopped early; this is the best so far, and it is saved. Go on: lgf discover --resume {folder}")
+
+
+def _facts(run: Run, folder: Path) -> dict[str, Any]:
+    return jsonable(
+        {
+            "equation": str(run.equation),
+            "exact": run.equation.text,
+            "latex": run.equation.latex(),
+            "constants": run.equation.values,
+            "errors": run.equation.errors,
+            "initial": run.best.fit.initial,
+            "loss": run.best.loss,
+            "held_out": run.best.held_out,
+            "stable": None if run.best.stability is None else run.best.stability.verdict.value,
+            "indistinguishable": [str(run.shown(c)) for c in run.indistinguishable],
+            "front": front_rows(run),
+            "evaluations": run.evaluations,
+            "seconds": run.seconds,
+            "interrupted": run.interrupted,
+            "folder": str(folder),
+        }
+    )

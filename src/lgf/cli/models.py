@@ -1,0 +1,157 @@
+"""Commands around grammars and trained models: list, show, sample, train."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lgf.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from lgf.grammar import Grammar
+    from lgf.training.loop import Progress
+
+MOST_SAMPLES = 1_000_000
+
+models_app = typer.Typer(
+    help="The grammars and trained models that come with the package.", rich_markup_mode=None,
+    invoke_without_command=True,
+)  # fmt: skip
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="standard, b1, b2, b3, or the path of a grammar.")]
+
+
+@models_app.callback()
+def models(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the grammars and trained models that come with the package."""
+    if context.invoked_subcommand is not None:
+        return
+    from lgf.grammar import grammar_names, load_grammar
+
+    facts = [_facts(load_grammar(name)) for name in grammar_names()]
+    if as_json:
+        typer.echo(json.dumps(facts, indent=1))
+        return
+    for fact in facts:
+        trained = "trained" if fact["trained"] else "grammar only"
+        typer.echo(f"{fact['name']:12s} {fact['rules']:3d} rules   {fact['template']:14s} {trained}")
+
+
+@models_app.command()
+def show(
+    model: Model,
+    equation: Annotated[
+        str | None, typer.Argument(help="An equation, to be told whether the model can say it.")
+    ] = None,
+) -> None:
+    """Print a grammar, or whether it can say an equation and in how many bits."""
+    from lgf.asking import grammar_named
+    from lgf.data import DataError
+    from lgf.discovery.encoding import encoding
+    from lgf.grammar import spell
+    from lgf.ode.reading import ReadingError
+    from lgf.ode.skeleton import Equation
+
+    grammar = grammar_named(model)
+    if equation is None:
+        typer.echo(grammar.text, nl=False)
+        metrics = _metrics(grammar.name)
+        if metrics:
+            typer.echo(json.dumps(metrics, indent=1))
+        return
+    try:
+        skeleton = Equation.read(equation).skeleton
+    except ReadingError as error:
+        raise DataError(f"the equation {equation!r} cannot be read: {error.message}.") from error
+    if skeleton.order < 1:
+        raise DataError(f"{equation!r} is no differential equation; write one in u, u', ...")
+    said = encoding(grammar, skeleton)
+    if said.derivation is None:
+        missing = f": it has no {', '.join(said.unsaid)}" if said.unsaid else ""
+        typer.echo(f"{grammar.name} cannot say {skeleton}{missing}.")
+        return
+    typer.echo(f"{grammar.name} says {skeleton} in {said.bits:.1f} bits, as {spell(grammar, said.derivation)}.")
+
+
+def sample(
+    model: Model,
+    n: Annotated[int, typer.Option("-n", "--n", help="How many.")] = 10,
+    order: Annotated[int, typer.Option(help="Order of the equations.")] = 2,
+    forced: Annotated[bool, typer.Option("--forced", help="With a given input F.")] = False,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same sample.")] = 0,
+) -> None:
+    """Draw random equations from a model's grammar."""
+    import numpy as np
+
+    from lgf.asking import grammar_named
+    from lgf.data import DataError
+    from lgf.grammar import restrict, spell
+    from lgf.grammar import sample as sample_derivations
+    from lgf.ode.skeleton import NoEquation, Skeleton
+
+    if not 1 <= n <= MOST_SAMPLES:
+        raise DataError(f"-n is {n}; give a number from 1 to {MOST_SAMPLES}.")
+    if seed < 0:
+        raise DataError(f"--seed is {seed}; give a whole number that is not negative.")
+    grammar = grammar_named(model)
+    if not 1 <= order <= 4:
+        raise DataError(f"--order is {order}; give a whole number from 1 to 4.")
+    allowed = restrict(grammar, order=order, forced=forced)
+    rng = np.random.default_rng(seed)
+    cap = None if grammar.template == "explicit" else order
+    given = tries = 0
+    while given < n:
+        tries += 1
+        if tries > 100 + n:
+            raise DataError(f"{grammar.name} hardly says any equation of order {order}; ask for another order.")
+        for derivation in sample_derivations(grammar, rng, min(n, 1000), allowed, max_order=cap):
+            try:
+                skeleton = Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)
+            except NoEquation:
+                continue
+            typer.echo(str(skeleton))
+            given += 1
+            if given == n:
+                break
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file that says how to train.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the model; models/NAME if not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier training stopped.")] = False,
+) -> None:
+    """Train a model by a recipe."""
+    from lgf.training.recipe import load_recipe
+    from lgf.training.stages import train as train_model
+
+    plan = load_recipe(recipe)
+    folder = out if out is not None else Path("models") / plan.name
+    bundle = train_model(plan, folder, resume, _tell)
+    typer.echo(json.dumps(dict(bundle.metrics), indent=1, default=str))
+    typer.echo(f"the model {bundle.name} is in {folder}", err=True)
+
+
+def _tell(progress: "Progress") -> None:
+    exact = "" if progress.exact is None else f"   exact {100 * progress.exact:.1f} %"
+    typer.echo(
+        f"{progress.stage}   epoch {progress.epoch} of {progress.epochs}   loss {progress.loss:.4g}   "
+        f"validation {progress.validation_loss:.4g}{exact}   {progress.seconds_left:.0f} s left",
+        err=True,
+    )
+
+
+def _facts(grammar: "Grammar") -> dict[str, Any]:
+    return {
+        "name": grammar.name,
+        "rules": len(grammar.rules),
+        "template": grammar.template,
+        "trained": _metrics(grammar.name) is not None,
+        "metrics": _metrics(grammar.name),
+    }
+
+
+def _metrics(name: str) -> dict[str, Any] | None:
+    """What was measured of the trained model of this name, None if there is none; read without loading networks."""
+    facts = files("lgf").joinpath("models", name, "model.json")
+    return json.loads(facts.read_text(encoding="utf-8")).get("metrics") if facts.is_file() else None

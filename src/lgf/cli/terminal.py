@@ -1,0 +1,85 @@
+"""What a run shows on a terminal while it works; nothing where nobody looks."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from lgf.asking import Notify, Question, in_operator_form
+from lgf.data import Finding
+from lgf.discovery.candidate import Candidate
+from lgf.discovery.search import Iteration
+from lgf.journal import Tick
+from lgf.ode import kernels
+from lgf.ode.skeleton import Equation
+
+_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+
+
+@contextmanager
+def following(question: Question, console: Console) -> Iterator[Notify | None]:
+    """Something to notify of what a run does; None where the console is no terminal."""
+    if not console.is_terminal:
+        yield None
+        return
+    display = _Display(question)
+    with Live(display, console=console, refresh_per_second=4, transient=True):
+        yield display.notify
+
+
+class _Display:
+    """Iteration, pace, the best equation so far with its error, time left."""
+
+    def __init__(self, question: Question):
+        self._limits = question.settings.search
+        self._started = time.monotonic()
+        self._iteration = 0
+        self._tick = Tick(0, 0.0, None, False)
+        self._best: Candidate | None = None
+        self._equation = "reading the record ..."
+
+    def notify(self, news: Iteration | Tick) -> None:
+        """Take note of an iteration's end or of some fits."""
+        if isinstance(news, Iteration):
+            self._iteration = news.number + 1
+            return
+        self._tick = news
+        if news.best is not None and news.best is not self._best:
+            self._best = news.best
+            fit = news.best.fit
+            self._equation = str(in_operator_form(Equation(fit.skeleton, fit.values, fit.errors), fit.covariance))
+
+    def __rich__(self) -> Text:
+        tick, seconds = self._tick, time.monotonic() - self._started
+        stage = "refining the finalists" if tick.refining else f"iteration {self._iteration + 1}"
+        pace = tick.fits / seconds if seconds > 0 else 0.0
+        line = f"{stage}   {tick.fits} equations fitted, {pace:.0f} a second   {self._left(seconds, pace)}"
+        error = "" if self._best is None else f"   error {100 * self._best.loss**0.5:.2g} %"
+        return Text.assemble((line + "\n", "dim"), (self._equation, "bold"), error, overflow="ellipsis")
+
+    def _left(self, seconds: float, pace: float) -> str:
+        """The time left by the budget that ends first, as far as there is one."""
+        left = []
+        if self._limits.max_seconds is not None:
+            left.append(self._limits.max_seconds - seconds)
+        most = self._limits.iterations * self._limits.population
+        if pace > 0:
+            left.append((min(most, self._limits.max_evaluations or most) - self._tick.fits) / pace)
+        return f"at most {max(min(left), 0.0):.0f} s left" if left else ""
+
+
+def compiling(console: Console) -> None:
+    """Says that the kernels must be compiled first, if they must."""
+    here = Path(kernels.__file__).parent / "__pycache__"
+    if not any(here.glob("*.nbi")):
+        console.print("compiling the numerical kernels, once; this takes a minute or two ...", style="dim")
+
+
+def show_findings(findings: tuple[Finding, ...], console: Console) -> None:
+    """Prints what the check of the data found."""
+    for finding in findings:
+        console.print(f"{finding.severity}: {finding.sentence}", style=_COLOURS[finding.severity], highlight=False)
