@@ -51,11 +51,11 @@ def small() -> Small:
         autoencoder = new_autoencoder(grammar, settings, derivations)
         arranged = autoencoder.arrange(derivations)
         pool = autoencoder.distinct(arranged)
-        _train(
-            autoencoder,
-            lambda rows: autoencoder_loss(autoencoder, arranged[rows], None, settings, autoencoder.recombined(pool, 64)),
-            len(arranged), 64, 500, 6e-3,
-        )  # fmt: skip
+
+        def loss(rows: torch.Tensor) -> torch.Tensor:
+            return autoencoder_loss(autoencoder, arranged[rows], None, settings, autoencoder.recombined(pool, 64))
+
+        _train(autoencoder, loss, len(arranged), 64, 350, 8e-3)
         tokens = encode(autoencoder, derivations)
         x1 = torch.from_numpy(tokens).long()
         denoiser = Denoiser(autoencoder.layout, DenoiserSettings(width=48, depth=2, heads=2))
@@ -64,7 +64,7 @@ def small() -> Small:
         )
         second = np.array(["u'" in spell(grammar, d) for d in unpad(grammar, derivations)])
         predictor = Predictor(autoencoder.layout, classes=2, width=64)
-        predictor = train_predictor(predictor, tokens, second, seed=0, settings=PredictorSettings(steps=300, batch=256))
+        predictor = train_predictor(predictor, tokens, second, seed=0, settings=PredictorSettings(steps=200, batch=256))
     return Small(grammar, derivations, autoencoder, settings, tokens, second, denoiser, predictor)
 
 

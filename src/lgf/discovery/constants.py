@@ -178,7 +178,7 @@ def _trajectory_stage(
         others = _other_starts(skeleton, compiled, target, starts, best[0])
         second = _levenberg(compiled, target, settings, others, lower, upper, not grow)
         evaluations, steps = best[4] + second[4], best[5] + second[5]
-        best = (second if second[1] < best[1] else best)[:4] + (evaluations, steps)
+        best = (*(second if second[1] < best[1] else best)[:4], evaluations, steps)
     return best
 
 

@@ -113,7 +113,7 @@ def _prepare(expression: Expression, bits: float, target: Target, n_values: int)
 
 
 def _varying_part(divisor: Expression) -> Expression | None:
-    """h of a divisor 1 + C*h; None for divisors of another form."""
+    """H of a divisor 1 + C*h; None for divisors of another form."""
     if divisor.head != "+" or len(divisor.args) != 2:
         return None
     parts = [p for p in divisor.args if p.head == "*" and p.args[0].head == "constant"]

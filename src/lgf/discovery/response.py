@@ -104,7 +104,7 @@ def run(
 
 
 def _exponential(matrices: np.ndarray) -> np.ndarray:
-    """exp of each matrix [N, n, n], by scaling, Taylor's series and squaring (SciPy's is slow on many small ones)."""
+    """Exp of each matrix [N, n, n], by scaling, Taylor's series and squaring (SciPy's is slow on many small ones)."""
     squarings = max(0, int(np.ceil(np.log2(max(float(np.abs(matrices).sum(axis=2).max()), 1e-300)))) + 2)
     scaled = matrices / 2.0**squarings
     result = term = np.broadcast_to(np.eye(matrices.shape[1]), matrices.shape)

@@ -96,9 +96,14 @@ def search(
         last = history[-1] if history else None
         history.append(
             Iteration(
-                number, type(proposer).__name__, len(fresh), evaluations, time.monotonic() - started,
-                min(top, default=0.0), sum(top) / max(len(top), 1),
-            )  # fmt: skip
+                number,
+                type(proposer).__name__,
+                len(fresh),
+                evaluations,
+                time.monotonic() - started,
+                min(top, default=0.0),
+                sum(top) / max(len(top), 1),
+            )
         )
         if progress is not None:
             progress(history[-1], population)

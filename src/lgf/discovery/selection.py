@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from lgf.data.observation import Problem
-from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.data.smoothing import Completion
+from lgf.discovery.candidate import Candidate, Population
 from lgf.discovery.constants import fit_constants
 from lgf.discovery.evaluation import Evaluator, bounds_of
 from lgf.discovery.search import Mapper
 from lgf.discovery.target import Target, make_target
-from lgf.data.smoothing import Completion
 
 INDISTINGUISHABLE = 6.0  # units of description length
 
@@ -75,5 +75,3 @@ def choose(candidates: Sequence[Candidate], n_samples: int) -> Candidate:
 def indistinguishable(candidates: Sequence[Candidate], best: Candidate, units: float = INDISTINGUISHABLE):
     """The candidates whose objective is within a few units of the best: the data cannot tell them apart."""
     return [c for c in candidates if c.objective <= best.objective + units]
-
-

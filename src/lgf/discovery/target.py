@@ -115,11 +115,13 @@ def make_target(
         table_start=np.array([start for _, start, _ in tables]),
         table_rate=np.array([rate for _, _, rate in tables]),
         root=np.array([s[order, 0] for s in states]),
-        root_slope=np.array([(s[order, 1] - s[order, 0]) / (o.t[1] - o.t[0]) for s, o in zip(states, observations)]),
+        root_slope=np.array(
+            [(s[order, 1] - s[order, 0]) / (o.t[1] - o.t[0]) for s, o in zip(states, observations, strict=True)]
+        ),
         largest_step=np.array([_largest_step(f, o) for f, o in zip(forcings, observations, strict=True)]),
         limit=20.0 * max(float(np.max(np.abs(smooth[0]))), float(np.max(np.abs(initial[:, 0]))), 1e-12),
         atol=1e-2 * rtol * scales[:order],
-        nudge=np.array([1e-6 * scales[:order] * np.where(s[:order, : 5].mean(axis=1) < 0, -1.0, 1.0) for s in states]),
+        nudge=np.array([1e-6 * scales[:order] * np.where(s[:order, :5].mean(axis=1) < 0, -1.0, 1.0) for s in states]),
     )
     return Target(
         order=order,

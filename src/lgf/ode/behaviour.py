@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import qmc
 
-from lgf.ode.expression import Expression, F, ZERO, function, power, rebuild, substitute
+from lgf.ode.expression import ZERO, Expression, F, function, power, rebuild, substitute
 from lgf.ode.kernels.moments import moments
 from lgf.ode.program import compile_expression
 from lgf.ode.skeleton import Skeleton

@@ -1,7 +1,8 @@
 """A skeleton turned into register code.
 
 Registers: 0 is t; 1 + k is the k-th derivative of u, for k = 0 .. order (the highest too); order + 2 is the forcing;
-then come the open constants, the literals and the temporaries. A system of first-order equations uses the registers 1 .. n for its states.
+then come the open constants, the literals and the temporaries. A system of first-order equations uses the registers
+1 .. n for its states.
 
 Each skeleton gives two programs: `flow`, the derivatives of the states, for the integrator; and `basis`, the residual
 split into one column per constant that enters linearly and a fixed part, for variable projection.

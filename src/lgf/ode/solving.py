@@ -47,7 +47,9 @@ def solve(
     given = Forcing.from_formula(forcing) if isinstance(forcing, str) else forcing
     formula = given.formula if given is not None else equation.forcing
     if equation.skeleton.forced and given is None and equation.forcing is None:
-        raise ValueError("the equation contains the forcing F but none was given; give a formula, samples or a Forcing.")
+        raise ValueError(
+            "the equation contains the forcing F but none was given; give a formula, samples or a Forcing."
+        )
     compiled = compile_skeleton(equation.skeleton, formula)
     table = given.table() if given is not None and given.formula is None else NO_TABLE
     start = np.asarray(initial, float)

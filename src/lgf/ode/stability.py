@@ -114,7 +114,9 @@ def _equilibria(
     values = at_rest(grid)
     scale = np.nanmedian(np.abs(np.where(np.isfinite(values), values, np.nan))) if np.isfinite(values).any() else 0.0
     exact = grid[np.abs(values) <= 1e-12 * scale] if scale > 0 else grid[:0]
-    crossing = np.flatnonzero(np.isfinite(values[:-1]) & np.isfinite(values[1:]) & (np.sign(values[:-1]) * np.sign(values[1:]) < 0))
+    crossing = np.flatnonzero(
+        np.isfinite(values[:-1]) & np.isfinite(values[1:]) & (np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+    )
     low, high = grid[crossing].copy(), grid[crossing + 1].copy()
     if len(low):
         sign = np.sign(values[crossing])

@@ -232,7 +232,8 @@ def integrate(
     """Solve for all lanes; the trajectories go to Y [sample, derivative, lane], the return value is the steps tried.
 
     y [n, lane] holds the initial states and is used up. reached[lane] counts the samples filled, status[lane] says
-    how the lane ended. nudge [n] is added to the initial state where the slopes there are not finite. With with_top the highest derivative is written as well, to Y[:, n].
+    how the lane ended. nudge [n] is added to the initial state where the slopes there are not finite. With with_top the
+    highest derivative is written as well, to Y[:, n].
     """
     N = t.shape[0]
     end = t[N - 1]
@@ -308,8 +309,7 @@ def integrate(
                                 bend = h * K[0, d, k] - rise
                                 Y[last, d, k] = y[d, k] + x * (
                                     rise
-                                    + (1.0 - x)
-                                    * (bend + x * (rise - h * K[6, d, k] - bend + (1.0 - x) * S[ERROR, k]))
+                                    + (1.0 - x) * (bend + x * (rise - h * K[6, d, k] - bend + (1.0 - x) * S[ERROR, k]))
                                 )
                             last += 1
                     for k in range(LANES):

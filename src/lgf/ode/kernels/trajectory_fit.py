@@ -248,9 +248,8 @@ def fit_trajectory(
     """The best unknowns found from the best of the starts: (x, loss, J'WJ, status, solves, steps).
 
     starts [s, P] are compared by their loss, at most eight at a time; Levenberg-Marquardt goes on from the best until
-    the loss falls by less than `tolerance` (relative; far_tolerance while it is above far_loss), or cannot be made to fall
-    twice in a row, or `budget` steps have been tried. windows [E]
-    says how many samples of each experiment count.
+    the loss falls by less than `tolerance` (relative; far_tolerance while it is above far_loss), or cannot be made to
+    fall twice in a row, or `budget` steps have been tried. windows [E] says how many samples of each experiment count.
     """
     P = starts.shape[1]
     longest = 1
