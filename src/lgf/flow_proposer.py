@@ -1,0 +1,202 @@
+"""The proposer on the guided latent flow: where networks meet equations.
+
+Latent codes become derivations, derivations skeletons. What is certainly known (order, forcing, allowed rules) is
+enforced by the masks of the decoder; predictors trained during the search on everything evaluated so far guide the
+rest. Fresh sentences are sampled from noise; the codes of good candidates are noised in part, by whole summands or by
+single tokens, and denoised; of many cheap proposals the predictor's best are kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm, rankdata
+
+from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.discovery.discovering import DiscoverySettings, MakeProposer
+from lgf.discovery.language import Language
+from lgf.discovery.missing import MissingSettings, MissingTermProposer
+from lgf.discovery.proposing import Proposer, propose
+from lgf.discovery.target import Target
+from lgf.grammar import pad, unpad
+from lgf.latent.autoencoder import decode, encode
+from lgf.latent.bundle import ModelBundle
+from lgf.latent.guidance import Guide, Predictor, predict, train_predictor
+from lgf.latent.layout import HEADER
+from lgf.latent.sampling import SamplingSettings, resample, sample
+from lgf.ode.stability import Verdict
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """How the flow is asked; shares are of the proposals it makes."""
+
+    guided: bool = True  # by the objective
+    stability: bool = True  # by stability too, where it is known
+    static: bool = True  # by the order and forcing predictors of the model, beside the masks
+    renoised: float = 0.7
+    whole_summands: float = 0.5  # share of renoised rows that lose whole summands instead of single tokens
+    screening: int = 4  # proposals made for each one kept by the predictor; 1 = none
+    unscreened: float = 0.15  # share kept at random
+    elite: int = 50
+    quantile: float = 0.07  # "at least as good as" this share of what was seen
+    temperature: float = 1.0
+    least: int = 100  # evaluations before the predictors are trusted
+    sampling: SamplingSettings = SamplingSettings(x1_temperature=1.5)
+    missing: float = 0.6  # share of proposals that are missing terms, in the default proposer
+
+
+class FlowProposer:
+    """Proposals from the guided flow, in turn for each language."""
+
+    def __init__(
+        self, bundle: ModelBundle, languages: Sequence[Language], seed: int = 0, settings: FlowSettings = FlowSettings()
+    ):
+        self._bundle = bundle
+        self._languages = tuple(languages)
+        self._settings = settings
+        self._rng = np.random.default_rng([seed, 3])
+        layout = bundle.denoiser.layout
+        self._objective = Predictor(layout, classes=0, noise=bundle.denoiser.kind)
+        self._stability = Predictor(layout, classes=2, noise=bundle.denoiser.kind)
+        self._target: float | None = None
+        self._stable_known = False
+        self._codes: dict[str, np.ndarray | None] = {}
+        self._elites: dict[int, np.ndarray] = {}
+
+    def tell(self, population: Population) -> None:
+        """Train the dynamic predictors on everything evaluated so far, and take the elites for renoising."""
+        ranked = sorted(population, key=lambda c: c.objective)
+        coded = [(c, codes) for c in ranked if (codes := self._code(c)) is not None]
+        self._elites = {}
+        for language in self._languages:
+            rows = [codes for c, codes in coded if c.skeleton.order == language.order][: self._settings.elite]
+            if rows:
+                self._elites[language.order] = np.array(rows)
+        if len(coded) < self._settings.least:
+            return
+        tokens = np.array([codes for _, codes in coded])
+        values = np.array([c.objective for c, _ in coded])
+        scores = norm.ppf((rankdata(values) - 0.5) / len(values))
+        seed = int(self._rng.integers(2**31))
+        if self._settings.guided:
+            self._objective = train_predictor(self._objective, tokens, scores, seed)
+            self._target = float(np.quantile(scores, self._settings.quantile))
+        judged = [i for i, (c, _) in enumerate(coded) if c.stability is not None]
+        labels = np.array([coded[i][0].stability.verdict is not Verdict.UNSTABLE for i in judged], int)  # type: ignore[union-attr]
+        self._stable_known = self._settings.stability and len(judged) >= self._settings.least and 0 < labels.mean() < 1
+        if self._stable_known:
+            self._stability = train_predictor(self._stability, tokens[judged], labels, seed)
+
+    def ask(self, n: int) -> list[Proposal]:
+        """About n proposals."""
+        share = -(-n // len(self._languages))
+        return [p for language in self._languages for p in self._ask(language, share)]
+
+    def _ask(self, language: Language, n: int) -> list[Proposal]:
+        settings, trained = self._settings, self._target is not None
+        many = n * (settings.screening if trained else 1)
+        elites = self._elites.get(language.order)
+        renoised = int(settings.renoised * many) if elites is not None and settings.renoised > 0 else 0
+        # Screening does the choosing among cheap, diverse proposals; guiding them too would narrow them twice.
+        guides = self._guides(language, objective=trained and settings.screening == 1)
+        parts = []
+        if many > renoised:
+            parts.append(sample(self._bundle.denoiser, many - renoised, self._seed(), guides, settings.sampling))
+        if renoised:
+            assert elites is not None
+            parts.append(self._renoise(elites, renoised, guides))
+        tokens = np.concatenate(parts)
+        if trained and settings.screening > 1:
+            tokens = tokens[self._screen(tokens, n)]
+        derivations = decode(self._bundle.autoencoder, tokens, language.allowed, language.max_order)
+        found = []
+        for derivation in unpad(language.grammar, derivations):
+            proposal = propose(language, derivation, "flow")
+            if proposal is not None:
+                found.append(proposal)
+        return found
+
+    def _guides(self, language: Language, objective: bool) -> list[Guide]:
+        guides: list[Guide] = []
+        if self._settings.static:
+            static = self._bundle.predictors
+            if "order" in static:
+                guides.append(Guide(static["order"], language.order - 1))
+            if "forced" in static:
+                guides.append(Guide(static["forced"], int(language.forced)))
+        if objective and self._target is not None and self._settings.guided:
+            guides.append(Guide(self._objective, self._target, self._settings.temperature))
+        if self._stable_known:
+            guides.append(Guide(self._stability, 1, self._settings.temperature))
+        return guides
+
+    def _renoise(self, elites: np.ndarray, n: int, guides: Sequence[Guide]) -> np.ndarray:
+        """Elites, better ones more often, with whole summands or single tokens sampled anew."""
+        rows = np.minimum(self._rng.exponential(len(elites) / 4, n).astype(int), len(elites) - 1)
+        blocks = self._bundle.denoiser.layout.blocks()
+        slots = blocks.max() + 1 if (blocks != HEADER).any() else 0
+        single = self._rng.random((n, len(blocks))) < self._rng.uniform(0.2, 0.6, (n, 1))
+        masks = single
+        if slots:
+            chosen = self._rng.integers(slots, size=(n, 1))
+            also = self._rng.random((n, 1)) < 0.3
+            second = self._rng.integers(slots, size=(n, 1))
+            whole = (blocks == chosen) | (also & (blocks == second))
+            masks = np.where(self._rng.random((n, 1)) < self._settings.whole_summands, whole, single)
+        return resample(self._bundle.denoiser, elites[rows], masks, self._seed(), guides, self._settings.sampling)
+
+    def _screen(self, tokens: np.ndarray, n: int) -> np.ndarray:
+        """The rows to keep: the predictor's best, and some at random."""
+        by_chance = int(self._settings.unscreened * n)
+        ranking = np.argsort(predict(self._objective, tokens), kind="stable")
+        best, rest = ranking[: n - by_chance], ranking[n - by_chance :]
+        return np.concatenate([best, self._rng.permutation(rest)[:by_chance]])
+
+    def _code(self, candidate: Candidate) -> np.ndarray | None:
+        """The tokens of a candidate, None if the model cannot say it."""
+        structure = candidate.skeleton.structure
+        if structure not in self._codes:
+            derivation = candidate.proposal.derivation
+            codes = None
+            if derivation is not None and len(derivation) <= self._bundle.grammar.max_length:
+                try:
+                    codes = encode(self._bundle.autoencoder, pad(self._bundle.grammar, [derivation]))[0]
+                except ValueError:
+                    codes = None
+            self._codes[structure] = codes
+        return self._codes[structure]
+
+    def _seed(self) -> int:
+        return int(self._rng.integers(2**31))
+
+
+class GuidedProposer:
+    """The default: what is missing from the best equations, and the guided flow for everything else."""
+
+    def __init__(self, flow: Proposer, missing: Proposer, share: float):
+        self._flow, self._missing, self._share = flow, missing, share
+
+    def tell(self, population: Population) -> None:
+        """Both learn."""
+        self._flow.tell(population)
+        self._missing.tell(population)
+
+    def ask(self, n: int) -> list[Proposal]:
+        """A share of missing terms, the rest from the flow; the flow fills up what the other cannot give."""
+        found = self._missing.ask(int(self._share * n))
+        return found + self._flow.ask(n - len(found))
+
+
+def flow_proposers(bundle: ModelBundle, settings: FlowSettings = FlowSettings()) -> MakeProposer:
+    """What `discover` needs to search with this model."""
+
+    def make(
+        languages: Sequence[Language], targets: Mapping[int, Target], discovery: DiscoverySettings, seed: int
+    ) -> Proposer:
+        flow = FlowProposer(bundle, languages, seed, settings)
+        if settings.missing == 0.0:
+            return flow
+        return GuidedProposer(flow, MissingTermProposer(languages, targets, MissingSettings()), settings.missing)
+
+    return make
