@@ -1,0 +1,286 @@
+import contextlib
+import errno
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from lgf.asking import Run, ask
+from lgf.data import Knowledge, Observation, Problem
+from lgf.discovery.discovering import PRESETS
+from lgf.journal import Journal, read_lines
+from lgf.ode.skeleton import Skeleton
+from lgf.ode.trajectory import Forcing
+from lgf.runs import (
+    JOURNAL,
+    RunError,
+    discard_run,
+    front_rows,
+    open_run,
+    read_journal,
+    read_question,
+    read_run,
+    write_atomically,
+    write_run,
+)
+from lgf.serialising import (
+    candidate_from_plain,
+    candidate_to_plain,
+    jsonable,
+    problem_from_plain,
+    problem_to_plain,
+    settings_from_plain,
+    settings_to_plain,
+)
+
+
+def through_json(data):
+    return json.loads(json.dumps(jsonable(data), allow_nan=False))
+
+
+def same(one: Run, other: Run) -> None:
+    assert one.equation == other.equation
+    assert candidate_to_plain(one.best) == candidate_to_plain(other.best)
+    assert front_rows(one) == front_rows(other)
+    assert [candidate_to_plain(c) for c in one.indistinguishable] == [
+        candidate_to_plain(c) for c in other.indistinguishable
+    ]
+    assert [replace(i, seconds=0.0) for i in one.history] == [replace(i, seconds=0.0) for i in other.history]
+
+
+@pytest.fixture
+def folder(duffing, tmp_path):
+    write_run(duffing, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_what_is_written_is_read(duffing, decay, tmp_path):
+    for name, run in (("duffing", duffing), ("decay", decay)):
+        write_run(run, tmp_path / name)
+        read = read_run(tmp_path / name)
+        same(read, run)
+        assert read.journal == run.journal
+        assert problem_to_plain(read.question.problem) == problem_to_plain(run.question.problem)
+        assert read.question.settings == run.question.settings
+        np.testing.assert_array_equal(read.trajectory().states, run.trajectory().states)
+        again = tmp_path / f"{name} again"
+        write_run(read, again)
+        for file in (tmp_path / name).iterdir():
+            assert file.read_bytes() == (again / file.name).read_bytes()
+
+
+def test_every_candidate_survives_the_journal(duffing, decay):
+    for run in (duffing, decay):
+        assert run.discovery is not None
+        for candidate in run.discovery.population:
+            back = candidate_from_plain(through_json(candidate_to_plain(candidate)))
+            assert back.skeleton == candidate.skeleton
+            assert Skeleton.read(str(candidate.skeleton)) == candidate.skeleton
+            assert back.fit.values == candidate.fit.values
+            assert candidate_to_plain(back) == candidate_to_plain(candidate)
+            np.testing.assert_array_equal(back.fit.covariance, candidate.fit.covariance)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 30, 61, 10_000])
+def test_an_interrupted_run_resumes_to_the_same_result(duffing, tmp_path, kept):
+    journal = open_run(tmp_path / "run", duffing.question)
+    journal.write_text("".join(line + "\n" for line in duffing.journal[:kept]) + '{"stage": "torn of')
+    lines = read_journal(tmp_path / "run")
+    assert lines == list(duffing.journal[:kept])
+    fitted = []
+    resumed = ask(
+        read_question(tmp_path / "run", resume=True), path=journal, lines=lines, notify=lambda news: fitted.append(news)
+    )
+    same(resumed, duffing)
+    assert resumed.journal == duffing.journal
+    assert journal.read_text().splitlines() == list(duffing.journal)
+
+
+def test_nothing_is_fitted_twice(duffing):
+    def refuse(evaluator, proposals):
+        assert not proposals
+        return []
+
+    journal = Journal(lines=duffing.journal)
+    journal._map = refuse
+    assert duffing.discovery is not None
+    from lgf.discovery.discovering import discover
+
+    again = discover(
+        duffing.question.problem, duffing.question.grammar, duffing.question.settings, mapper=journal,
+        warm=[c.proposal for c in duffing.discovery.population if c.proposal.origin == "given"],
+    )  # fmt: skip
+    assert again.best.objective == duffing.best.objective
+
+
+def test_a_run_in_a_folder_is_not_written_over(folder, duffing):
+    with pytest.raises(RunError, match="holds a run already"):
+        open_run(folder, duffing.question)
+
+
+def test_discarding_takes_away_only_what_is_empty(folder, duffing, tmp_path):
+    before = {f.name: f.read_bytes() for f in folder.iterdir()}
+    discard_run(folder)
+    assert {f.name: f.read_bytes() for f in folder.iterdir()} == before
+    open_run(tmp_path / "new", duffing.question)
+    discard_run(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+
+
+def test_a_full_disk_loses_nothing_that_was_fitted(duffing, tmp_path, monkeypatch):
+    journal = open_run(tmp_path / "run", duffing.question)
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunError, match="resume the run"):
+        ask(duffing.question, path=journal)
+    monkeypatch.undo()
+    lines = read_journal(tmp_path / "run")
+    assert lines
+    same(ask(duffing.question, path=journal, lines=lines), duffing)
+
+
+def test_links_are_not_followed(folder, tmp_path, duffing):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (folder / JOURNAL).unlink()
+    (folder / JOURNAL).symlink_to(victim)
+    with pytest.raises(RunError):
+        read_journal(folder)
+    with pytest.raises(RunError):
+        ask(duffing.question, path=folder / JOURNAL)
+    (folder / "front.csv").unlink()
+    (folder / "front.csv").symlink_to(victim)
+    write_run(duffing, folder)
+    assert victim.read_text() == "precious"
+    assert not (folder / "front.csv").is_symlink()
+
+
+def test_another_version_is_read_but_not_resumed(folder):
+    facts = json.loads((folder / "run.json").read_text())
+    facts["versions"]["lgf"] = "99.0"
+    (folder / "run.json").write_text(json.dumps(facts))
+    read_run(folder)
+    with pytest.raises(RunError, match=r"lgf 99\.0"):
+        read_question(folder, resume=True)
+
+
+DAMAGES = {
+    "no folder": lambda f: shutil.rmtree(f),
+    "run.json missing": lambda f: (f / "run.json").unlink(),
+    "run.json empty": lambda f: (f / "run.json").write_text(""),
+    "run.json no JSON": lambda f: (f / "run.json").write_text("{"),
+    "run.json a list": lambda f: (f / "run.json").write_text("[]"),
+    "run.json binary": lambda f: (f / "run.json").write_bytes(b"\xff\xfe\0"),
+    "run.json nested": lambda f: (f / "run.json").write_text("[" * 100_000),
+    "run.json of another format": lambda f: _change(f, "run.json", "format", 2),
+    "no settings": lambda f: _change(f, "run.json", "settings", None),
+    "unknown setting": lambda f: _change(f, "run.json", "settings", {"magic": 1}),
+    "no problem": lambda f: _change(f, "run.json", "problem", {}),
+    "hostile grammar": lambda f: _change(f, "run.json", "grammar", "__import__('os')"),
+    "seed as text": lambda f: _change(f, "run.json", "seed", "many"),
+    "equation.json missing": lambda f: (f / "equation.json").unlink(),
+    "equation.json empty": lambda f: (f / "equation.json").write_text(""),
+    "best missing": lambda f: _change(f, "equation.json", "best", None),
+    "hostile skeleton": lambda f: _change(f, "equation.json", "best", {"skeleton": "__import__('os').system('x')"}),
+    "branches of another number": lambda f: _change(f, "equation.json", "branches", []),
+    "history of text": lambda f: _change(f, "equation.json", "history", ["x"]),
+    "versions a number": lambda f: _change(f, "equation.json", "versions", 3),
+}
+
+
+def _change(folder, file, key, value):
+    facts = json.loads((folder / file).read_text())
+    facts[key] = value
+    (folder / file).write_text(json.dumps(facts))
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_folder_gives_one_sentence(folder, name):
+    DAMAGES[name](folder)
+    with pytest.raises(RunError) as caught:
+        read_run(folder)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert said.endswith(".")
+    assert len(said) < 400
+
+
+@given(st.data())
+@settings(deadline=None, derandomize=True, max_examples=150)
+def test_any_leaf_may_be_anything(duffing, data):
+    """Whatever stands in place of a value, reading gives a candidate or an error of the kinds that are caught."""
+    entry = json.loads(duffing.journal[data.draw(st.integers(0, len(duffing.journal) - 1))])
+    key = data.draw(st.sampled_from(sorted(entry)))
+    odd = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+    entry[key] = data.draw(odd | st.lists(odd, max_size=3) | st.dictionaries(st.text(max_size=3), odd, max_size=2))
+    with contextlib.suppress(RunError):
+        Journal(lines=[json.dumps(entry)])
+
+
+def test_journal_lines_that_are_no_candidates(tmp_path):
+    path = tmp_path / JOURNAL
+    path.write_bytes(b"{}\nhalf")
+    lines = read_lines(path)
+    assert lines == ["{}"]
+    assert path.read_bytes() == b"{}\n"
+    with pytest.raises(RunError, match="line 1"):
+        Journal(lines=lines)
+    path.write_bytes(b"\xff\n")
+    with pytest.raises(RunError, match="not text"):
+        read_lines(path)
+
+
+finite = st.floats(-1e6, 1e6)
+
+
+@given(
+    values=arrays(float, (5, 2), elements=finite),
+    missing=st.integers(0, 4),
+    low=st.floats(-1e9, 0) | st.just(-np.inf),
+    sampled=st.booleans(),
+)
+@settings(deadline=None, derandomize=True, max_examples=40)
+def test_problems_round_trip(values, missing, low, sampled):
+    t = np.cumsum(np.full(5, 0.1))
+    values[missing, 0] = np.nan
+    forcing = Forcing.from_samples(t, values[:, 1]) if sampled else Forcing.from_formula("2*sin(0.1*t)")
+    observation = Observation(t, values, (0, 2), np.abs(values) + 1 if not np.isnan(values).any() else None, (0.1,),
+                              forcing, "a <name>")  # fmt: skip
+    known = Knowledge(order=2, stable=True, functions=("sin",), bounds={"u^3": (low, 1.0)}, required=("u",))
+    problem = Problem((observation,), known)
+    back = problem_from_plain(through_json(problem_to_plain(problem)))
+    assert problem_to_plain(back) == problem_to_plain(problem)
+    np.testing.assert_array_equal(back.observations[0].values, values)
+    np.testing.assert_array_equal(back.forcing().values(t), problem.forcing().values(t))
+    assert back.knowledge.bounds == {"u^3": (low, 1.0)}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_settings_round_trip(preset):
+    assert settings_from_plain(through_json(settings_to_plain(PRESETS[preset]))) == PRESETS[preset]
