@@ -8,6 +8,7 @@ the result is poor. The paper's two-stage Nelder-Mead search is the other method
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -56,6 +57,17 @@ class FitSettings:
     fine_iterations: int = 250  # second stage
     fine_fatol: float = 0.001
     fine_xatol: float = 0.1
+
+
+class _Found(NamedTuple):
+    """What a stage of the fit hands to the next."""
+
+    x: np.ndarray  # constants, then unknown initial values
+    loss: float
+    normal: np.ndarray  # J'WJ
+    status: int
+    evaluations: int
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -114,18 +126,18 @@ def fit_constants(
         found = _nelder_mead(compiled, target, settings, starts[0], lower, upper)
     else:
         found = _trajectory_stage(skeleton, compiled, target, settings, starts, lower, upper, rescue=start is None)
-    x, loss, normal, status, evaluations, steps = found
     p = compiled.n_constants
+    values = found.x[:p]
     return ConstantFit(
         skeleton=skeleton,
-        values=tuple(float(v) for v in x[:p]),
-        residual=float(residual if start is None else _residual(compiled, target, x[:p])),
-        loss=float(loss) if np.isfinite(loss) else np.inf,
-        covariance=_covariance(normal, loss, target)[:p, :p],
-        initial=_initial_states(target, x[p:]),
-        status=STATUSES[status],
-        evaluations=int(evaluations),
-        steps=int(steps),
+        values=tuple(float(v) for v in values),
+        residual=float(residual if start is None else _residual(compiled, target, values)),
+        loss=float(found.loss) if np.isfinite(found.loss) else np.inf,
+        covariance=_covariance(found.normal, found.loss, target)[:p, :p],
+        initial=_initial_states(target, found.x[p:]),
+        status=STATUSES[found.status],
+        evaluations=int(found.evaluations),
+        steps=int(found.steps),
     )
 
 
@@ -168,17 +180,17 @@ def _trajectory_stage(
     lower: np.ndarray,
     upper: np.ndarray,
     rescue: bool,
-):
-    """(x, loss, normal matrix, status, evaluations, steps) of the best trajectory found."""
+) -> _Found:
+    """The best trajectory found."""
     loss, _ = _lane_loss(compiled, target, settings, np.clip(starts[0], lower, upper), target.windows())
     grow = rescue and not loss <= settings.grow_above
     best = _levenberg(compiled, target, settings, starts, lower, upper, grow)
     poor = settings.rescue_above * target.noise_loss
-    if rescue and not best[1] <= poor and compiled.n_constants:
-        others = _other_starts(skeleton, compiled, target, starts, best[0])
+    if rescue and not best.loss <= poor and compiled.n_constants:
+        others = _other_starts(skeleton, compiled, target, starts, best.x)
         second = _levenberg(compiled, target, settings, others, lower, upper, not grow)
-        evaluations, steps = best[4] + second[4], best[5] + second[5]
-        best = (*(second if second[1] < best[1] else best)[:4], evaluations, steps)
+        evaluations, steps = best.evaluations + second.evaluations, best.steps + second.steps
+        best = (second if second.loss < best.loss else best)._replace(evaluations=evaluations, steps=steps)
     return best
 
 
@@ -190,28 +202,28 @@ def _levenberg(
     lower: np.ndarray,
     upper: np.ndarray,
     grow: bool,
-):
+) -> _Found:
+    """Levenberg-Marquardt on the whole window, or on windows that grow to it."""
     flow = compiled.flow
     evaluations = steps = 0
     result = None
     for fraction in settings.windows if grow else (1.0,):
         whole = fraction == 1.0
-        result = fit_trajectory(
+        result = _Found(*fit_trajectory(
             flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
             compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
             settings.steps_per_solve, target.with_top, settings.iterations if whole else 3,
             settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
             settings.far_tolerance, settings.steps_per_fit,
-        )  # fmt: skip
-        evaluations += result[4]
-        steps += result[5]
-        starts = result[0][None, :]
+        ))  # fmt: skip
+        evaluations += result.evaluations
+        steps += result.steps
+        starts = result.x[None, :]
         if steps > settings.steps_per_fit and not whole:
-            windows = target.windows()
-            loss, status = _lane_loss(compiled, target, settings, result[0], windows)
-            return result[0], loss, result[2], status, evaluations + 1, steps
+            loss, status = _lane_loss(compiled, target, settings, result.x, target.windows())
+            return _Found(result.x, loss, result.normal, status, evaluations + 1, steps)
     assert result is not None
-    return (*result[:4], evaluations, steps)
+    return result._replace(evaluations=evaluations, steps=steps)
 
 
 def _lane_loss(
@@ -247,7 +259,7 @@ def _nelder_mead(
     start: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
-):
+) -> _Found:
     """The paper's two stages, by SciPy, on the solution loss; from 1 for every constant."""
     windows = target.windows()
     evaluations = 0
@@ -271,7 +283,7 @@ def _nelder_mead(
             if not found.fun < settings.refine_below:
                 break
     loss, status = _lane_loss(compiled, target, settings, x, windows)
-    return x, loss, np.zeros((len(x), len(x))), status, evaluations + 1, 0
+    return _Found(x, loss, np.zeros((len(x), len(x))), status, evaluations + 1, 0)
 
 
 def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:

@@ -99,6 +99,7 @@ def make_target(
     formula = formulas.pop() if len(formulas) == 1 and all(f is not None and f.formula for f in forcings) else None
     tables = [_table(f, o) if formula is None else NO_TABLE for f, o in zip(forcings, observations, strict=True)]
     counts = [len(o) for o in observations]
+    pairs = list(zip(states, observations, strict=True))
     record = Record(
         t=np.concatenate([o.t for o in observations]),
         data=whole,
@@ -115,9 +116,7 @@ def make_target(
         table_start=np.array([start for _, start, _ in tables]),
         table_rate=np.array([rate for _, _, rate in tables]),
         root=np.array([s[order, 0] for s in states]),
-        root_slope=np.array(
-            [(s[order, 1] - s[order, 0]) / (o.t[1] - o.t[0]) for s, o in zip(states, observations, strict=True)]
-        ),
+        root_slope=np.array([np.diff(s[order, :2])[0] / np.diff(o.t[:2])[0] for s, o in pairs]),
         largest_step=np.array([_largest_step(f, o) for f, o in zip(forcings, observations, strict=True)]),
         limit=20.0 * max(float(np.max(np.abs(smooth[0]))), float(np.max(np.abs(initial[:, 0]))), 1e-12),
         atol=1e-2 * rtol * scales[:order],
@@ -144,17 +143,17 @@ def _noise(observations: Sequence[Observation], completions: Sequence[Completion
     """Standard deviation of the noise of each derivative, pooled over the experiments; NaN where not measured."""
     pooled = np.full(order + 1, np.nan)
     for d in range(order + 1):
-        pairs = [
-            (c.noise[o.measured.index(d)], np.count_nonzero(~np.isnan(o.column(d))))
+        found = [
+            (c.noise[o.measured.index(d)], o.values[:, o.measured.index(d)])
             for o, c in zip(observations, completions, strict=True)
             if d in o.measured
         ]
-        if pairs:
-            variances, counts = np.array([p[0] ** 2 for p in pairs]), np.array([p[1] for p in pairs])
-            signal = np.concatenate([o.column(d) for o in observations if d in o.measured])
+        if found:
+            counts = np.array([np.count_nonzero(~np.isnan(column)) for _, column in found])
+            variance = np.average([deviation**2 for deviation, _ in found], weights=counts)
             # A record without visible noise still has rounding; it must not outweigh everything else.
-            least = 1e-6 * float(np.nanstd(signal)) + 1e-300
-            pooled[d] = max(float(np.sqrt(np.average(variances, weights=counts))), least)
+            least = 1e-6 * float(np.nanstd(np.concatenate([column for _, column in found]))) + 1e-300
+            pooled[d] = max(float(np.sqrt(variance)), least)
     return pooled
 
 

@@ -1,0 +1,164 @@
+"""The outer loop and everything around it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lgf.data import Knowledge, Observation, Problem, complete
+from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.discovery.discovering import DiscoverySettings, discover
+from lgf.discovery.evaluation import Evaluator, bounds_of
+from lgf.discovery.language import explicit_form, linear_form, make_language, terms_of
+from lgf.discovery.objective import HOPELESS, Criterion, ObjectiveSettings, objective
+from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MonteCarloProposer
+from lgf.discovery.search import SearchSettings, joblib_map, search
+from lgf.discovery.target import make_target
+from lgf.grammar import load_grammar
+from lgf.ode.skeleton import Equation, Skeleton
+from lgf.ode.solving import solve
+
+T = np.linspace(0, 5, 60)
+STANDARD = load_grammar("standard")
+
+
+def logistic(**known):
+    truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
+    noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(T))
+    return Problem((Observation(T, noisy, initial=(0.13,)),), Knowledge(**{"order": 1, **known}))
+
+
+@pytest.fixture(scope="module")
+def stage():
+    given = logistic()
+    target = make_target(given, 1, [complete(given.observations[0], 1)])
+    return target, make_language(STANDARD, given, target), Evaluator({1: target}, given.knowledge)
+
+
+def test_objectives():
+    assert objective(0.01, 1.0, 100, 2, 8.0, 15) == pytest.approx(
+        100 * math.log(0.01) + 2 * math.log(100) + 2 * math.log(2) * 1.5 * 8
+    )
+    paper = ObjectiveSettings(criterion=Criterion.PAPER)
+    assert objective(0.01, 1.0, 100, 2, 8.0, 15, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
+    assert objective(math.inf, 3.0, 100, 2, 8.0, 15, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
+    assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == HOPELESS
+
+
+@pytest.mark.parametrize(
+    ("text", "explicit"),
+    [
+        ("C*u'' + C*u' + C*u = F", "u'' = C*u' + C*u + C*F"),
+        ("u''*u' + C/t^3 = 0", "u'' = C/(t^3*u')"),
+        ("C*u'' + C*u^2*u'' + C*u = F", "u'' = (C*u + C*F)/(C*u^2 + 1)"),
+        ("u''^2 = C*u^2", "u''^2 = C*u^2"),
+    ],
+)
+def test_explicit_and_linear_form_keep_the_structure(text, explicit):
+    skeleton = Skeleton.read(text)
+    form = linear_form(explicit_form(skeleton))
+    assert form.structure == skeleton.structure == Skeleton.read(explicit).structure
+    assert form.n_constants == Skeleton.read(explicit).n_constants
+
+
+def test_languages_leave_out_what_is_known_to_be_wrong(stage):
+    target, _, _ = stage
+    rng = np.random.default_rng(0)
+    from lgf.grammar import sample, spell
+
+    autonomous = make_language(STANDARD, logistic(autonomous=True), target)
+    assert all("t" not in spell(STANDARD, d).replace("sqrt", "").replace("tanh", "")
+               for d in sample(STANDARD, rng, 300, autonomous.allowed))  # fmt: skip
+    plain = make_language(STANDARD, logistic(functions=("exp",)), target)
+    assert all(f not in spell(STANDARD, d) for d in sample(STANDARD, rng, 300, plain.allowed) for f in ("sin", "log"))
+    # t = 0 belongs to the record: 1/t has no value there
+    assert all("1/t" not in spell(STANDARD, d).replace(" ", "") for d in sample(STANDARD, rng, 500, plain.allowed))
+
+
+def test_required_terms_are_required(stage):
+    target, _, _ = stage
+    language = make_language(STANDARD, logistic(required=("u^2",)), target)
+    for proposal in MonteCarloProposer([language]).ask(200):
+        assert Skeleton.read("u' = C*u^2").right.args[1] in terms_of(proposal.skeleton)
+
+
+def test_bounds_go_to_the_constants_of_their_terms():
+    knowledge = Knowledge(bounds={"u^2": "negative", "u": (0, 3)})
+    bounds = bounds_of(Skeleton.read("u' = C*u + C*u^2 + C"), knowledge)
+    np.testing.assert_array_equal(bounds, [[0, 3], [-np.inf, 0], [-np.inf, np.inf]])
+
+
+def test_population_keeps_each_structure_once_and_its_front(stage):
+    _, _, evaluator = stage
+    texts = ["u' = C*u", "u' = C*u + C*u^2", "u' = C*u^2 + C*u", "u' = C", "u' = C*u + C*u^2 + C*u^3"]
+    population = Population([evaluator(Proposal(Skeleton.read(t), 5.0)) for t in texts])
+    assert len(population) == 4
+    assert not population.claim(Skeleton.read("u' = C").structure)
+    assert population.claim("something new")
+    losses = [c.loss for c in population.front()]
+    sizes = [c.complexity for c in population.front()]
+    assert losses == sorted(losses, reverse=True)
+    assert sizes == sorted(sizes)
+    assert population.best(1)[0].skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
+
+
+@pytest.mark.parametrize("make", [MonteCarloProposer, EvolutionProposer])
+def test_proposers_repeat_themselves_by_seed(stage, make):
+    _target, language, evaluator = stage
+    population = Population([evaluator(p) for p in EnumerationProposer([language]).ask(20)])
+
+    def ask(seed):
+        proposer = make([language], seed)
+        proposer.tell(population)
+        return [str(p.skeleton) for p in proposer.ask(40)]
+
+    assert ask(1) == ask(1)
+    assert ask(1) != ask(2)
+
+
+def test_enumeration_goes_from_cheap_to_dear(stage):
+    _, language, _ = stage
+    bits = [p.bits for p in EnumerationProposer([language]).ask(100)]
+    assert np.all(np.diff(bits) >= -1e-9)
+
+
+def test_same_result_with_one_and_two_workers(stage):
+    _, language, evaluator = stage
+    settings = SearchSettings(population=30, iterations=3)
+
+    def run(n_jobs):
+        proposers = [(EnumerationProposer([language]), 1), (EvolutionProposer([language], 0), 1)]
+        population, history = search(evaluator, proposers, settings, mapper=joblib_map(n_jobs))
+        return [(str(c.skeleton), c.fit.values, c.objective) for c in population.best(20)], history[-1].evaluations
+
+    assert run(1) == run(2)
+
+
+def test_the_budget_of_evaluations_is_kept(stage):
+    _, language, evaluator = stage
+    population, history = search(
+        evaluator, [(EnumerationProposer([language]), 1)], SearchSettings(population=20, max_evaluations=50)
+    )
+    assert history[-1].evaluations == 50 == len(population)
+
+
+def test_logistic_growth_is_discovered():
+    settings = DiscoverySettings(search=SearchSettings(population=40, iterations=3), n_finalists=4)
+    found = discover(logistic(), STANDARD, settings)
+    assert found.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
+    np.testing.assert_allclose(found.equation.values, [2.1, -0.5], rtol=0.1)
+    assert found.best in found.indistinguishable
+    assert isinstance(found.front[0], Candidate)
+
+
+def test_held_out_experiments_have_their_say():
+    experiments = []
+    for i, start in enumerate((0.13, 1.0, 6.0)):
+        truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (start,), T).u
+        noisy = truth + 0.05 * truth.std() * np.random.default_rng(i).standard_normal(len(T))
+        experiments.append(Observation(T, noisy, name=str(i)))
+    settings = DiscoverySettings(search=SearchSettings(population=40, iterations=2), n_finalists=4)
+    found = discover(Problem(tuple(experiments), Knowledge(order=1)), STANDARD, settings)
+    assert found.best.held_out is not None
+    assert found.best.held_out < 0.02
+    assert found.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
