@@ -14,7 +14,7 @@ import lgf
 from lgf.data import DataError, Finding, Problem, check, make_forcing
 from lgf.data.experiments import ForcingLike
 from lgf.discovery.candidate import Candidate, Proposal
-from lgf.discovery.discovering import PRESETS, Discovery, DiscoverySettings, MakeProposer, discover, evolution
+from lgf.discovery.discovering import PRESETS, Discovery, DiscoverySettings, MakeProposer, discover, without_model
 from lgf.discovery.encoding import encoding
 from lgf.discovery.language import explicit_form, linear_form
 from lgf.discovery.search import Iteration
@@ -155,7 +155,7 @@ def ask(
 
 def proposer_for(grammar: Grammar) -> MakeProposer:
     """Where the proposals for this grammar come from once enumeration has had its turn."""
-    return evolution
+    return without_model
 
 
 def grammar_named(model: str | Path) -> Grammar:

@@ -15,8 +15,8 @@ from scipy.stats import norm, rankdata
 from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.discovering import DiscoverySettings, MakeProposer
 from lgf.discovery.language import Language
-from lgf.discovery.missing import MissingSettings, MissingTermProposer
-from lgf.discovery.proposing import Proposer, propose
+from lgf.discovery.missing import MissingTermProposer
+from lgf.discovery.proposing import MixedProposer, Proposer, propose
 from lgf.discovery.target import Target
 from lgf.grammar import pad, unpad
 from lgf.latent.autoencoder import decode, encode
@@ -171,23 +171,6 @@ class FlowProposer:
         return int(self._rng.integers(2**31))
 
 
-class GuidedProposer:
-    """The default: what is missing from the best equations, and the guided flow for everything else."""
-
-    def __init__(self, flow: Proposer, missing: Proposer, share: float):
-        self._flow, self._missing, self._share = flow, missing, share
-
-    def tell(self, population: Population) -> None:
-        """Both learn."""
-        self._flow.tell(population)
-        self._missing.tell(population)
-
-    def ask(self, n: int) -> list[Proposal]:
-        """A share of missing terms, the rest from the flow; the flow fills up what the other cannot give."""
-        found = self._missing.ask(int(self._share * n))
-        return found + self._flow.ask(n - len(found))
-
-
 def flow_proposers(bundle: ModelBundle, settings: FlowSettings = FlowSettings()) -> MakeProposer:
     """What `discover` needs to search with this model."""
 
@@ -197,6 +180,6 @@ def flow_proposers(bundle: ModelBundle, settings: FlowSettings = FlowSettings())
         flow = FlowProposer(bundle, languages, seed, settings)
         if settings.missing == 0.0:
             return flow
-        return GuidedProposer(flow, MissingTermProposer(languages, targets, MissingSettings()), settings.missing)
+        return MixedProposer(MissingTermProposer(languages, targets), flow, settings.missing)
 
     return make

@@ -12,8 +12,9 @@ from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.constants import FitMethod, FitSettings
 from lgf.discovery.evaluation import Evaluator
 from lgf.discovery.language import Language, make_language
+from lgf.discovery.missing import MissingTermProposer
 from lgf.discovery.objective import Criterion, ObjectiveSettings
-from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, Proposer
+from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MixedProposer, Proposer
 from lgf.discovery.search import Iteration, Mapper, Progress, SearchSettings, joblib_map, search
 from lgf.discovery.selection import choose, finalists, held_out_losses, indistinguishable
 from lgf.discovery.target import Target, make_target
@@ -42,6 +43,8 @@ PAPER = DiscoverySettings(
     all_modes=True,
     enumerated=0,
 )
+
+MISSING_SHARE = 0.6
 
 PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
 
@@ -78,11 +81,11 @@ class Discovery:
 MakeProposer = Callable[[Sequence[Language], dict[int, Target], DiscoverySettings, int], Proposer]
 
 
-def evolution(
+def without_model(
     languages: Sequence[Language], targets: dict[int, Target], settings: DiscoverySettings, seed: int
 ) -> Proposer:
-    """The proposer of choice where no trained model is at hand."""
-    return EvolutionProposer(languages, seed)
+    """The proposer of choice where no trained model is at hand: missing terms first, evolution beside them."""
+    return MixedProposer(MissingTermProposer(languages, targets), EvolutionProposer(languages, seed), MISSING_SHARE)
 
 
 def discover(
@@ -90,7 +93,7 @@ def discover(
     grammar: Grammar,
     settings: DiscoverySettings = DiscoverySettings(),
     *,
-    make_proposer: MakeProposer = evolution,
+    make_proposer: MakeProposer = without_model,
     seed: int = 0,
     n_jobs: int = 1,
     warm: Sequence[Proposal] = (),

@@ -155,3 +155,20 @@ class EvolutionProposer:
             draws = sample(language.grammar, self._rng, _BATCH, language.allowed, max_order=language.max_order)
             pool += [s for d in draws for s in split(language.grammar, d).summands]
         return pool.pop()
+
+
+class MixedProposer:
+    """Two proposers side by side: the first gives its share if it can, the second the rest."""
+
+    def __init__(self, first: Proposer, second: Proposer, share: float):
+        self._first, self._second, self._share = first, second, share
+
+    def tell(self, population: Population) -> None:
+        """Both learn."""
+        self._first.tell(population)
+        self._second.tell(population)
+
+    def ask(self, n: int) -> list[Proposal]:
+        """About n proposals; the second fills up what the first cannot give."""
+        found = self._first.ask(int(self._share * n))
+        return found + self._second.ask(n - len(found))
