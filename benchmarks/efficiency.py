@@ -1,0 +1,195 @@
+"""Evaluations until the chosen equation is right: what guidance is worth.
+
+For each problem and search seed every method proposes skeletons; the fit, the data (noise seed 0) and the choice (the
+smallest description length so far) are the same for all. A run is a hit from the first evaluation on at which the
+chosen equation has the true structure or an error on u within twice the floor. Fits are kept by problem and structure,
+finished runs are skipped, so the study can be stopped and taken up again.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.surroundings import machine, versions
+from lgf.data import complete, problems
+from lgf.data.problems import NamedProblem
+from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.language import Language, make_language
+from lgf.discovery.missing import MissingTermProposer
+from lgf.discovery.proposing import (
+    EnumerationProposer,
+    EvolutionProposer,
+    MixedProposer,
+    MonteCarloProposer,
+    Proposer,
+)
+from lgf.discovery.search import SearchSettings, search
+from lgf.discovery.target import Target, make_target
+from lgf.flow_proposer import FlowProposer, FlowSettings
+from lgf.grammar import load_grammar
+from lgf.latent.bundle import load_bundle
+
+HARD = ("b1/10", "b1/13", "b1/27", "b1/28", "b2/ode2", "b2/nlode2", "b2/nlode3", "b2/nlode5")
+RESULTS = Path(__file__).parent / "results" / "efficiency.jsonl"
+UNGUIDED = FlowSettings(guided=False, stability=False, static=False, renoised=0.0, screening=1)
+OBJECTIVE = FlowSettings(guided=True, stability=False, static=False, renoised=0.0, screening=1)
+CONDITIONS = FlowSettings(guided=True, stability=True, static=True, renoised=0.0, screening=1)
+
+Make = Callable[[Language, Target, str, int], Sequence[tuple[Proposer, int]]]
+
+
+def _flow(settings: FlowSettings) -> Make:
+    return lambda language, target, model, seed: [(FlowProposer(load_bundle(model), [language], seed, settings), 1)]
+
+
+def _default(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
+    settings = FlowSettings()
+    flow = FlowProposer(load_bundle(model), [language], seed, settings)
+    mixed = MixedProposer(MissingTermProposer([language], {target.order: target}), flow, settings.missing)
+    return [(EnumerationProposer([language]), 2), (mixed, 1)]
+
+
+METHODS: dict[str, Make] = {
+    "monte carlo": lambda language, target, model, seed: [(MonteCarloProposer([language], seed), 1)],
+    "enumeration": lambda language, target, model, seed: [(EnumerationProposer([language]), 1)],
+    "evolution": lambda language, target, model, seed: [
+        (EnumerationProposer([language]), 2),
+        (EvolutionProposer([language], seed), 1),
+    ],
+    "flow, unguided": _flow(UNGUIDED),
+    "flow, objective": _flow(OBJECTIVE),
+    "flow, objective, order, stability": _flow(CONDITIONS),
+    "missing terms, no flow": lambda language, target, model, seed: [
+        (EnumerationProposer([language]), 2),
+        (
+            MixedProposer(
+                MissingTermProposer([language], {target.order: target}), EvolutionProposer([language], seed), 0.6
+            ),
+            1,
+        ),
+    ],
+    "default": _default,
+}
+
+
+class Hit(Exception):
+    """The chosen equation is right."""
+
+
+class Course:
+    """A mapper that fits each structure of a problem once, counts, and ends the run at a hit."""
+
+    def __init__(self, problem: NamedProblem, target: Target, fitted: dict[str, Candidate]):
+        self.problem, self.target, self.fitted = problem, target, fitted
+        self.truth = problem.true_equation().skeleton.structure
+        self.count = 0
+        self.chosen: Candidate | None = None
+
+    def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
+        """The candidates of the proposals."""
+        found = []
+        for proposal in proposals:
+            structure = proposal.skeleton.structure
+            if structure not in self.fitted:
+                self.fitted[structure] = evaluator(proposal)
+            candidate = self.fitted[structure]
+            self.count += 1
+            found.append(candidate)
+            if self.chosen is None or candidate.objective < self.chosen.objective:
+                self.chosen = candidate
+                if self._right(candidate):
+                    raise Hit
+        return found
+
+    def _right(self, candidate: Candidate) -> bool:
+        if candidate.skeleton.structure == self.truth:
+            return True
+        if not candidate.loss < 10 * self.target.noise_loss:
+            return False
+        return self.problem.score(candidate.fit.equation(self.target)).u <= 2 * self.problem.floor[0]
+
+
+def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple], file: Path) -> None:
+    """All methods on one problem, a line per run."""
+    named = problems()[problem_id]
+    problem = named.observe(seed=0)
+    order = problem.knowledge.order
+    assert order is not None
+    target = make_target(problem, order, [complete(o, order) for o in problem.observations])
+    language = make_language(load_grammar(model), problem, target)
+    evaluator = Evaluator({order: target}, problem.knowledge, stability=True)
+    fitted: dict[str, Candidate] = {}
+    settings = SearchSettings(population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0)
+    for name, make in METHODS.items():
+        for seed in range(1 if name == "enumeration" else seeds):
+            if (problem_id, model, name, seed, budget) in done:
+                continue
+            course = Course(named, target, fitted)
+            began = len(fitted)
+            hit = False
+            try:
+                search(evaluator, make(language, target, model, seed), settings, Population(), course)
+            except Hit:
+                hit = True
+            line = {
+                "problem": problem_id, "model": model, "method": name, "seed": seed, "budget": budget, "hit": hit,
+                "evaluations": course.count, "new_fits": len(fitted) - began,
+                "chosen": str(course.chosen.skeleton) if course.chosen else None, "versions": versions(), "machine": machine(),
+            }  # fmt: skip
+            with file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(line) + "\n")
+            print(problem_id, model, name, seed, course.count if hit else f"none in {course.count}", flush=True)
+
+
+def table(lines: list[dict]) -> dict:
+    """Geometric means over seeds per problem and method; a run without a hit counts with its budget."""
+    cells: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for line in lines:
+        cell = cells.setdefault((line["problem"], line["model"]), {}).setdefault(line["method"], [])
+        cell.append(line["evaluations"] if line["hit"] else line["budget"])
+    rows = {
+        f"{problem} ({model})": {m: math.exp(np.mean(np.log(v))) for m, v in methods.items()}
+        for (problem, model), methods in cells.items()
+    }
+    hard = [row for row in rows.values() if row.get("monte carlo", 0) > 1000]
+    summary = {
+        m: math.exp(np.mean([math.log(row["monte carlo"] / row[m]) for row in hard if m in row]))
+        for m in METHODS
+        if any(m in row for row in hard)
+    }
+    return {"evaluations": rows, "hard": len(hard), "gain over Monte Carlo on the hard ones": summary}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--only", help="problem ids, by commas")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, default=5000)
+    parser.add_argument("--json", help="write the table here")
+    parser.add_argument("--table", action="store_true", help="only make the table")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Run what is not there yet, and print the table."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    lines = [json.loads(x) for x in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    done = {(x["problem"], x["model"], x["method"], x["seed"], x["budget"]) for x in lines}
+    b4 = [i for i in problems() if i.startswith("b4/")]
+    b3 = [i for i in problems() if i.startswith("b3/")]
+    work = [(i, "standard") for i in (*b4, *HARD)] + [(i, "b3") for i in b3]
+    if args.only:
+        work = [w for w in work if w[0] in args.only.split(",")]
+    if not args.table:
+        for problem_id, model in work:
+            study(problem_id, model, args.budget, args.seeds, done, RESULTS)
+        lines = [json.loads(x) for x in RESULTS.read_text().splitlines()]
+    found = table(lines)
+    text = json.dumps(found, indent=1)
+    print(text)
+    if args.json:
+        Path(args.json).write_text(text + "\n")
