@@ -87,3 +87,17 @@ def test_van_der_pol_comes_early():
     allowed = restrict(standard, order=2, forced=False)
     sentences = [spell(standard, d) for _, d in enumerate_derivations(standard, 12, limit=400, allowed=allowed)]
     assert "C*u+C*u'+C*u^2*u'" in sentences
+
+
+def test_derivations_may_begin_elsewhere():
+    whole = read_grammar("template: explicit\nS -> A*B [0.4] | B [0.6]\nA -> u [0.7] | t [0.3]\nB -> C [0.2] | A [0.8]")
+    part = read_grammar("template: explicit\nB -> C [0.2] | A [0.8]\nA -> u [0.7] | t [0.3]")
+    shifted = [(cost, spell(part, d)) for cost, d in enumerate_derivations(part, math.inf)]
+    begun = [(cost, spell(whole, d, ("B",))) for cost, d in enumerate_derivations(whole, math.inf, start="B")]
+    assert begun == shifted
+    both = {
+        spell(whole, d, ("A", "*", "B")): cost for cost, d in enumerate_derivations(whole, math.inf, start=("A", "B"))
+    }
+    assert set(both) == {f"{a}*{b}" for a in "ut" for b in "Cut"}
+    assert both["t*u"] == pytest.approx(-math.log2(0.3 * 0.8 * 0.7))
+    assert spell(whole, (2, 4), ("1", "+", "A", "+", "B")) == "1+u+C"

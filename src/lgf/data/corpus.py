@@ -225,10 +225,9 @@ def _mapped(parallel: joblib.Parallel, work: Callable, source: Grammar, derivati
 def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
     """The equations among the derivations, labelled."""
     found: dict[str, tuple[Derivation, Skeleton]] = {}
+    highest = [max((derivative(word) or 0 for word in rule.body), default=0) for rule in source.rules]
     for derivation in derivations:
-        order = None
-        if source.template == "explicit":
-            order = 1 + max(_derivatives(source)[rule] for rule in derivation)
+        order = 1 + max(highest[rule] for rule in derivation) if source.template == "explicit" else None
         try:
             skeleton = Skeleton.from_sentence(source.template, spell(source, derivation), order)
         except NoEquation:
@@ -249,12 +248,6 @@ def _fits(skeleton: Skeleton) -> bool:
     # A single term set to zero says only that a factor of it vanishes.
     trivial = skeleton.right == ZERO and skeleton.left.head != "+"
     return not trivial and skeleton.order <= HIGHEST_ORDER and skeleton.n_constants <= MOST_CONSTANTS
-
-
-@lru_cache(maxsize=8)
-def _derivatives(grammar: Grammar) -> list[int]:
-    """Per rule, the highest derivative that its own words hold."""
-    return [max((derivative(word) or 0 for word in rule.body), default=0) for rule in grammar.rules]
 
 
 def _translated(

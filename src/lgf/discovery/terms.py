@@ -20,7 +20,7 @@ from lgf.ode.reading import read_expression
 from lgf.ode.terms import UNIT, Monomial, Terms, in_order, n_constants, renumber, to_expression
 
 MAX_BITS = 24.0
-MAX_DERIVATIONS = 8000  # the cheapest; about a second of canonicalising
+MAX_DERIVATIONS = 5000  # the cheapest; about a second of canonicalising
 
 
 @dataclass(frozen=True)
