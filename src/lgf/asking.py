@@ -240,7 +240,7 @@ def common_formula(problem: Problem) -> Expression | None:
 
 
 def in_operator_form(equation: Equation, covariance: np.ndarray) -> Equation:
-    """The same equation with F alone on the right, errors carried over; unchanged where F is not a term of its own.
+    """The same equation with F alone on the right, errors carried over; unchanged where F is no clear term of its own.
 
     To first order the values of one form are linear in those of the other, and their covariance goes along.
     """
@@ -262,7 +262,9 @@ def in_operator_form(equation: Equation, covariance: np.ndarray) -> Equation:
     if not np.all(np.isfinite(turned.values)):
         return equation
     jacobian = np.array(columns).reshape(len(equation.values), len(turned.values)).T
-    return replace(turned, errors=_carried(jacobian, covariance))
+    errors = _carried(jacobian, covariance)
+    # The first coefficient is one over that of F: if the data hardly see F, dividing by it would blur everything.
+    return replace(turned, errors=errors) if errors[0] < 0.5 * abs(turned.values[0]) else equation
 
 
 def _carried(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:

@@ -25,7 +25,7 @@ def prepared(question: Question, folder: Path, notes: Sequence[str], console: Co
     starting_proposals(question.start, question.grammar, question.problem)
     open_run(folder, question)
     for note in notes:
-        console.print(note, style="dim", highlight=False)
+        console.print(note, style="dim", highlight=False, soft_wrap=True)
     show_findings(question.findings, console)
     return folder
 
@@ -83,7 +83,7 @@ def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
         said += f", stability: {run.best.stability.verdict.value}"
     if len(run.indistinguishable) > 1:
         said += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
-    console.print(said, style="dim", highlight=False)
+    console.print(said, style="dim", highlight=False, soft_wrap=True)
     console.print(f"report and figures: {path}", highlight=False, soft_wrap=True)
     if run.interrupted:
         raise Stopped(f"Stopped early; this is the best so far, and it is saved. Go on: lgf discover --resume {folder}")

@@ -40,9 +40,13 @@ def read_problem(
             path, time=columns.time, value=columns.value or None, derivative=columns.derivative or None,
             forcing=columns.forcing, experiment=columns.experiment, weight=columns.weight, initial=start,
         )  # fmt: skip
+    observations, notes = reading.observations, reading.notes
     if forcing is not None:
-        known = {**known, "forcing": make_forcing(forcing, reading.observations[0].t)}
-    return Problem(reading.observations, Knowledge(**known)), reading.notes
+        known = {**known, "forcing": make_forcing(forcing, observations[0].t)}
+        # A column that only looks like the input gives way to the formula that the user wrote.
+        observations = tuple(replace(o, forcing=None) for o in observations)
+        notes = tuple(note for note in notes if "is the forcing" not in note)
+    return Problem(observations, Knowledge(**known)), notes
 
 
 def _filled(columns: Columns, record: Record) -> Columns:

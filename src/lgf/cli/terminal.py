@@ -82,4 +82,6 @@ def compiling(console: Console) -> None:
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:
     """Prints what the check of the data found."""
     for finding in findings:
-        console.print(f"{finding.severity}: {finding.sentence}", style=_COLOURS[finding.severity], highlight=False)
+        console.print(
+            f"{finding.severity}: {finding.sentence}", style=_COLOURS[finding.severity], highlight=False, soft_wrap=True
+        )

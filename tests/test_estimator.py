@@ -1,0 +1,180 @@
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import lgf
+from lgf import DataError, LatentGrammarFlow
+from lgf.asking import in_operator_form
+from lgf.discovery.constants import FitSettings, fit_constants
+from lgf.ode.skeleton import Equation
+
+T = np.linspace(0.0, 4.0, 50)
+U = 2.0 * np.exp(-0.5 * T) + 1e-3 * np.random.default_rng(0).normal(size=50)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return LatentGrammarFlow(order=1, autonomous=True, max_evaluations=30, seed=3).fit(T, U)
+
+
+def test_the_equation_is_found_and_shown(fitted):
+    assert str(fitted.equation_).startswith("u' = -0.")
+    assert fitted.equation_.values[0] == pytest.approx(-0.5, abs=0.01)
+    assert 0 < fitted.equation_.errors[0] < 0.01
+    assert list(fitted.front_) == ["equation", "complexity", "loss", "held_out", "objective", "stable", "chosen"]
+    assert fitted.front_.chosen.sum() == 1
+    assert fitted.front_.equation[fitted.front_.chosen].item() == str(fitted.equation_)
+    assert str(fitted.equation_) in set(fitted.indistinguishable_.equation)
+    assert fitted.discovery_.evaluations == 30
+    assert "noise" in fitted.findings_[0].sentence
+
+
+def test_predict_is_the_trajectory_of_u(fitted):
+    exact = 2.0 * np.exp(-0.5 * T)
+    np.testing.assert_allclose(fitted.predict(T), exact, atol=5e-3)
+    shuffled = np.random.default_rng(1).permutation(np.append(T, [T[3], 7.0]))
+    np.testing.assert_allclose(fitted.predict(shuffled), 2.0 * np.exp(-0.5 * shuffled), atol=5e-3)
+    np.testing.assert_allclose(fitted.predict(T[10:, None]), exact[10:], atol=5e-3)
+    assert fitted.score(T, exact) > 0.999
+    with pytest.raises(DataError, match="before the record"):
+        fitted.predict([-1.0, 2.0])
+    with pytest.raises(DataError, match="one value per time"):
+        fitted.score(T, U[:-1])
+
+
+def test_simulate_takes_a_new_state(fitted):
+    trajectory = fitted.simulate(T, 5.0)
+    np.testing.assert_allclose(trajectory.u, 5.0 * np.exp(-0.5 * T), atol=0.05)
+    assert trajectory.status == "ok"
+    with pytest.raises(DataError, match="initial state has 2 values"):
+        fitted.simulate(T, (1.0, 0.0))
+
+
+def test_parameters_clone_and_pickle(fitted):
+    parameters = fitted.get_params()
+    assert parameters["seed"] == 3
+    assert clone(fitted).get_params() == parameters
+    assert not hasattr(clone(fitted), "equation_")
+    assert clone(fitted).set_params(seed=4).seed == 4
+    back = pickle.loads(pickle.dumps(fitted))  # noqa: S301
+    assert back.equation_ == fitted.equation_
+    np.testing.assert_array_equal(back.predict(T), fitted.predict(T))
+
+
+def test_save_and_load(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").is_file()
+    back = LatentGrammarFlow.load(tmp_path / "run")
+    assert back.equation_ == fitted.equation_
+    assert back.discovery_ is None
+    pd.testing.assert_frame_equal(back.front_, fitted.front_)
+    np.testing.assert_array_equal(back.predict(T), fitted.predict(T))
+    again = back.fit(T, U)
+    assert again.equation_ == fitted.equation_
+
+
+def test_the_number_of_jobs_does_not_matter(fitted):
+    other = clone(fitted).set_params(n_jobs=2).fit(T, U)
+    assert other.equation_ == fitted.equation_
+    assert sorted(other.run_.journal) == sorted(fitted.run_.journal)
+
+
+def test_several_experiments_and_pandas(fitted):
+    frame = pd.DataFrame({"t": T, "a": U, "b": 3 * U})
+    model = clone(fitted).fit(frame["t"], [frame["a"], frame["b"]], initial=[(2.0,), (6.0,)])
+    assert model.equation_.values[0] == pytest.approx(-0.5, abs=0.01)
+    assert model.front_.held_out[model.front_.chosen].item() < 1e-4
+    np.testing.assert_allclose(model.predict(T, experiment=1), 6 * np.exp(-0.5 * T), atol=0.05)
+
+
+def test_forcing_is_shown_on_the_right(duffing):
+    equation = duffing.equation
+    assert str(equation).endswith("= cos(2 t)")
+    np.testing.assert_allclose(equation.values, (5, 1, 7, 25), rtol=0.1)
+
+
+def test_errors_of_the_operator_form_are_those_of_a_fit_of_it(duffing):
+    """The slow way: fit the constants of the operator form themselves."""
+    turned = duffing.equation
+    assert duffing.discovery is not None
+    exact = FitSettings(iterations=60, tolerance=1e-9, rtol=1e-7, steps_per_solve=4000, steps_per_fit=40_000)
+    slow = fit_constants(turned.skeleton, duffing.discovery.target, exact, start=turned.values)
+    np.testing.assert_allclose(turned.values, slow.values, rtol=1e-3)
+    np.testing.assert_allclose(turned.errors, slow.errors, rtol=0.02)
+
+
+def test_an_error_that_is_not_known_stays_unknown():
+    equation = Equation.read("u'' = -2*u + 4*u' + 3*F", forcing="t")
+    covariance = np.diag([1.0, 2.0, 3.0])
+    position = list(equation.values).index(-2.0)
+    covariance[position, position] = np.inf
+    turned = in_operator_form(equation, covariance)
+    lost = [not np.isfinite(e) for e in turned.errors]
+    assert sum(lost) == 1
+    assert turned.values[lost.index(True)] == pytest.approx(2 / 3)
+
+
+def test_unforced_equations_stay_as_they_are():
+    equation = Equation.read("u' = -2*u")
+    assert in_operator_form(equation, np.eye(1)) is equation
+
+
+def test_warm_start_is_tried_first():
+    model = LatentGrammarFlow(order=1, max_evaluations=5, warm_start=["u' = 3 - tanh(u)*t^2"]).fit(T, U)
+    assert model.run_.journal[0].startswith('{"stage"')
+    assert any(c.proposal.origin == "given" for c in model.discovery_.population)
+
+
+def test_a_warning_of_the_check_is_a_warning():
+    with pytest.warns(UserWarning, match="samples in all"):
+        LatentGrammarFlow(order=1, max_evaluations=5).fit(T[::3], U[::3])
+
+
+BAD = {
+    "constant data": ({}, (T, 0 * T + 1), {}, "constant"),
+    "fewer values": ({}, (T, U[:-1]), {}, "49 values but 50 times"),
+    "preset": ({"preset": "magic"}, (T, U), {}, "no preset"),
+    "model": ({"model": "magic"}, (T, U), {}, "no grammar"),
+    "order": ({"order": 9}, (T, U), {}, "order is 9"),
+    "function": ({"functions": ["sinus"]}, (T, U), {}, "sinus"),
+    "budget": ({"max_evaluations": 0}, (T, U), {}, "at least 1"),
+    "seconds": ({"max_seconds": -1}, (T, U), {}, "positive"),
+    "seed": ({"seed": -1}, (T, U), {}, "not negative"),
+    "warm start unreadable": ({"warm_start": ["u' = ("]}, (T, U), {}, "cannot be read"),
+    "warm start of another order": ({"order": 1, "warm_start": ["u'' = u"]}, (T, U), {}, "of order 2"),
+    "warm start with F": ({"warm_start": ["u' = F"]}, (T, U), {}, "none is given"),
+    "warm start of other states": ({"warm_start": ["u' = x0"]}, (T, U), {}, "other states"),
+    "forcing": ({}, (T, U), {"forcing": "cos(u)"}, "depends on t only"),
+    "derivative": ({}, (T, U), {"derivative": 7}, "measured derivative is 7"),
+    "initial": ({"order": 1}, (T, U), {"initial": (1, 2)}, "takes 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gives_one_sentence(name):
+    parameters, data, options, says = BAD[name]
+    with pytest.raises(DataError) as caught:
+        LatentGrammarFlow(**parameters).fit(*data, **options)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_estimator_that_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        LatentGrammarFlow().predict(T)
+
+
+def test_public_names():
+    for name in lgf.__all__:
+        assert getattr(lgf, name)
+        assert name in dir(lgf)
+    with pytest.raises(AttributeError):
+        lgf.nothing  # noqa: B018
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert lgf.LatentGrammarFlow is LatentGrammarFlow

@@ -1,0 +1,93 @@
+import html
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+
+from lgf.data import Problem
+from lgf.plotting import figures, png
+from lgf.report import report, write_report
+
+IMAGES = {"trajectory": b"1", "front": b"2", "history": b"3"}
+
+
+class Checker(HTMLParser):
+    """Collects tags and attributes, and that every tag that is opened is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.links = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "srcset", "action")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def parsed(text):
+    checker = Checker()
+    checker.feed(text)
+    assert not checker.open
+    return checker
+
+
+def test_the_report_needs_nothing_from_outside(duffing, tmp_path):
+    path = write_report(duffing, tmp_path)
+    text = path.read_text(encoding="utf-8")
+    page = parsed(text)
+    assert "script" not in page.seen
+    assert len(page.links) == 3
+    assert all(link.startswith("data:image/png;base64,") for link in page.links)
+    assert not re.search(r"https?://|@import|url\(", text)
+    for name, figure in figures(duffing).items():
+        assert (tmp_path / f"{name}.png").read_bytes() == png(figure)
+
+
+def test_the_report_says_what_a_reader_needs(duffing):
+    text = html.unescape(report(duffing, IMAGES))
+    assert str(duffing.equation) in text
+    for title in ("Constants", "Stability", "Trajectory", "What was known", "The data", "The search", "Settings"):
+        assert f"<h2>{title}</h2>" in text
+    assert "The equation is of order 2; only such equations were proposed." in text
+    assert "driven by F = cos(2*t); given to every equation as F." in text
+    assert "is stable: all eigenvalues" in text
+    assert "1.5 (given)" in text
+    assert "tried first" in text
+    assert duffing.question.findings[0].sentence in text
+    assert f"{duffing.equation.errors[0]:.2g}" in text
+    assert "do not determine" not in text
+
+
+def test_fitted_states_held_out_loss_and_bounds_are_shown(decay):
+    text = html.unescape(report(decay, IMAGES))
+    assert "(fitted)" in text
+    assert "held out" in text
+    assert "lies between -9 and 0; kept while the constants were fitted." in text
+    assert "4 of 40 samples of u are missing" in text
+
+
+def test_a_constant_that_the_data_leave_open_is_flagged(duffing):
+    covariance = np.full_like(duffing.best.fit.covariance, np.inf)
+    blurred = replace(duffing, best=replace(duffing.best, fit=replace(duffing.best.fit, covariance=covariance)))
+    text = report(blurred, IMAGES)
+    assert text.count("The data do not determine this constant.") == len(duffing.equation.values)
+    assert "not determined" in text
+
+
+def test_names_from_the_data_cannot_become_markup(decay):
+    hostile = "<script>alert(1)</script>"
+    observations = tuple(replace(o, name=hostile) for o in decay.question.problem.observations)
+    question = replace(decay.question, problem=Problem(observations, decay.question.problem.knowledge))
+    text = report(replace(decay, question=question), IMAGES)
+    assert "script" not in parsed(text).seen
+    assert html.escape(hostile) in text
+
+
+def test_an_interrupted_run_says_so(duffing):
+    assert "interrupted" in report(replace(duffing, interrupted=True), IMAGES)
+    assert "interrupted" not in report(duffing, IMAGES)
