@@ -8,6 +8,7 @@ from importlib import import_module
 COMMANDS = {
     "floor": ("floor", "fit the true structures and compare with the floor"),
     "speed": ("speed", "measure the numerical core"),
+    "peers": ("peers.asking", "list or install other programs to compare with"),
 }
 
 

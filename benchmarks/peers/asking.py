@@ -1,0 +1,81 @@
+"""`peers`: install other programs, each in an environment of its own; `ask` hands them a problem."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.surroundings import ROOT
+from lgf.data.observation import Problem
+from lgf.data.smoothing import complete
+
+ENVIRONMENTS = ROOT / ".venv-peers"
+HERE = Path(__file__).parent
+CORES = 2
+
+
+def names() -> tuple[str, ...]:
+    """The peers that there are."""
+    return tuple(sorted(file.stem.removeprefix("requirements-") for file in HERE.glob("requirements-*.txt")))
+
+
+def interpreter(name: str) -> Path:
+    """The Python of the peer's environment."""
+    return ENVIRONMENTS / name / "bin" / "python"
+
+
+def install(name: str) -> None:
+    """Make the environment of the peer anew."""
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    (ENVIRONMENTS / ".gitignore").write_text("*\n")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", ENVIRONMENTS / name], check=True)
+    requirements = HERE / f"requirements-{name}.txt"
+    subprocess.run([interpreter(name), "-m", "pip", "install", "--quiet", "-r", requirements], check=True)
+
+
+def task_for(problem: Problem, order: int, seed: int = 0) -> dict:
+    """The problem as the peers read it (see benchmarks/peers/exchange.py), with the same completion as ours."""
+    (observation,) = problem.observations
+    completed = complete(observation, order, "auto", problem.forcing()).trajectory
+    (measured,) = observation.measured
+    return {
+        "t": observation.t.tolist(),
+        "values": observation.values[:, 0].tolist(),
+        "measured": measured,
+        "states": completed.states.T.tolist(),
+        "initial": np.array(observation.initial or completed.states[0, :order]).tolist(),
+        "order": order,
+        "forcing": None if completed.forcing is None else completed.forcing.tolist(),
+        "seed": seed,
+        "cores": CORES,
+    }
+
+
+def ask(name: str, problem: Problem, order: int, seed: int = 0) -> dict:
+    """The peer's answer: equation, objective, seconds."""
+    if not interpreter(name).exists():
+        raise FileNotFoundError(f"the peer {name!r} is not installed; run python -m benchmarks peers install {name}.")
+    task = json.dumps(task_for(problem, order, seed))
+    run = subprocess.run(
+        [interpreter(name), "-m", f"benchmarks.peers.{name}"], input=task, capture_output=True, text=True, cwd=ROOT
+    )
+    if run.returncode != 0:
+        raise RuntimeError(f"the peer {name!r} ended with status {run.returncode}: {run.stderr.strip()[-500:]}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("action", choices=("list", "install"))
+    parser.add_argument("names", nargs="*", choices=[*names(), []], metavar="NAME", help=", ".join(names()))
+
+
+def main(args: argparse.Namespace) -> None:
+    """List the peers, or install those named (all, if none is)."""
+    for name in args.names or names():
+        if args.action == "install":
+            install(name)
+        print(f"{name:12s}{'installed' if interpreter(name).exists() else 'not installed'}")

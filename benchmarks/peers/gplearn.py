@@ -1,0 +1,66 @@
+"""gplearn: genetic programming, 1,000 programs for 30 generations, the parsimony pressure chosen by gplearn itself."""
+
+import numpy as np
+from gplearn.functions import _Function, make_function
+from gplearn.genetic import SymbolicRegressor
+
+from benchmarks.peers.exchange import Task, answer
+
+_TEXT = {
+    "add": "({} + {})",
+    "sub": "({} - {})",
+    "mul": "({} * {})",
+    "div": "({} / {})",
+    "sin": "sin({})",
+    "cos": "cos({})",
+    "log": "log(abs({}))",
+    "sqrt": "sqrt(abs({}))",
+    "exp": "exp({})",
+}
+
+
+def _bounded_exponential(x: np.ndarray) -> np.ndarray:
+    return np.exp(np.minimum(x, 50.0))
+
+
+def solve(task: Task) -> tuple[str, float]:
+    """The best program of the last generation, and its penalised fitness."""
+    functions = [make_function(function=_bounded_exponential, name="exp", arity=1)]
+    functions += [name for name in _TEXT if name != "exp"]
+    size = float(np.std(task.y)) or 1.0
+    model = SymbolicRegressor(
+        population_size=1000,
+        generations=30,
+        function_set=functions,
+        const_range=(-5.0, 5.0),
+        metric="mse",
+        parsimony_coefficient="auto",
+        p_crossover=0.7,
+        p_subtree_mutation=0.1,
+        p_hoist_mutation=0.05,
+        p_point_mutation=0.1,
+        n_jobs=task.cores,
+        random_state=task.seed,
+    ).fit(task.X, task.y / size)
+    return f"{size!r}*{_text(model._program.program)}", float(model._program.raw_fitness_)
+
+
+def _text(program: list) -> str:
+    """The program, which gplearn keeps in prefix order, as a formula."""
+
+    def read(position: int) -> tuple[str, int]:
+        node = program[position]
+        position += 1
+        if isinstance(node, _Function):
+            parts = []
+            for _ in range(node.arity):
+                part, position = read(position)
+                parts.append(part)
+            return _TEXT[node.name].format(*parts), position
+        return (f"x{node}" if isinstance(node, int) else f"({float(node)!r})"), position
+
+    return read(0)[0]
+
+
+if __name__ == "__main__":
+    answer(solve)
