@@ -139,7 +139,8 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
             line = {
                 "problem": problem_id, "model": model, "method": name, "seed": seed, "budget": budget, "hit": hit,
                 "evaluations": course.count, "new_fits": len(fitted) - began,
-                "chosen": str(course.chosen.skeleton) if course.chosen else None, "versions": versions(), "machine": machine(),
+                "chosen": str(course.chosen.skeleton) if course.chosen else None,
+                "versions": versions(), "machine": machine(),
             }  # fmt: skip
             with file.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(line) + "\n")

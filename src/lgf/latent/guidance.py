@@ -35,18 +35,46 @@ class Predictor(nn.Module):
         self.header = nn.Linear(layout.header * states, width) if layout.header else None
         self.slot = nn.Linear(layout.summand * states, width) if layout.slots else None
         self.time = nn.Linear(1, width)
-        self.joint = nn.Linear(2 * width, width)
+        self.joint = nn.Linear(width, width) if layout.slots else None
         self.out = nn.Linear(width, max(classes, 1))
         self.log_sigma = nn.Parameter(torch.zeros(2))
 
     def forward(self, hot: Tensor, t: Tensor) -> Tensor:
         """Log-probabilities [n, classes], or means [n, 1], of one-hot tokens [n, D, S] at times [n]."""
+        return self._leave(functional.elu(self._enter(hot, t)).sum(1))
+
+    def changed(self, x: Tensor, t: Tensor, where: Tensor) -> Tensor:
+        """The same for tokens x [n, D] with one of the m tokens `where` [n, D] changed to each state: [m, S, ...].
+
+        A change enters one block only, through the linear first layer, so no row is evaluated as a whole.
+        """
+        layout, states = self.layout, self.layout.states
+        before = self._enter(functional.one_hot(x, states).float(), t)
+        pooled = functional.elu(before)
+        total = pooled.sum(1)
+        row, token = where.nonzero(as_tuple=True)
+        # The header's block, if there is one, comes first, as do its tokens.
+        inside = (token - layout.header) % max(layout.summand, 1)
+        block = (token - layout.header) // max(layout.summand, 1) + (layout.header > 0)
+        table = torch.cat([layer.weight.T for layer in (self.header, self.slot) if layer is not None])
+        first = torch.where(token < layout.header, token, layout.header + inside) * states
+        block = torch.where(token < layout.header, 0, block)
+        weights = table[first[:, None] + torch.arange(states)]
+        after = before[row, block][:, None] + weights - table[first + x[row, token]][:, None]
+        rest = (total[row] - pooled[row, block])[:, None]
+        return self._leave(rest + functional.elu(after))
+
+    def _enter(self, hot: Tensor, t: Tensor) -> Tensor:
+        """[n, blocks, width], the header's block first: linear in the one-hots."""
         header, slots = self.layout.cut(hot)
-        time = self.time(t[:, None])
-        pooled = functional.elu(time if self.header is None else self.header(header.flatten(1)) + time)
+        parts = [] if self.header is None else [self.header(header.flatten(1))[:, None]]
         if self.slot is not None:
-            each = functional.elu(self.slot(slots.flatten(2)) + time[:, None])
-            pooled = functional.elu(self.joint(torch.cat([pooled, each.sum(1)], 1)))
+            parts.append(self.slot(slots.flatten(2)))
+        return torch.cat(parts, 1) + self.time(t[:, None])[:, None]
+
+    def _leave(self, pooled: Tensor) -> Tensor:
+        if self.joint is not None:
+            pooled = functional.elu(self.joint(pooled))
         out = self.out(pooled)
         return out.log_softmax(-1) if self.classes else out
 
@@ -64,38 +92,33 @@ class Guide:
     target: float
     temperature: float = 1.0
 
-    def log_probability(self, hot: Tensor, t: Tensor) -> Tensor:
-        """(1 / temperature) log p(y | x_t, t) [n]: of the category, or log Phi((target - mu) / sigma_t)."""
-        out = self.predictor(hot, t)
+    def log_probability(self, out: Tensor, t: Tensor) -> Tensor:
+        """(1 / temperature) log p(y | x_t, t) of the predictor's outputs; log Phi((target - mu) / sigma_t) of means."""
         if self.predictor.classes:
-            return out[:, int(self.target)] / self.temperature
-        return torch.special.log_ndtr((self.target - out[:, 0]) / self.predictor.sigma(t)) / self.temperature
+            return out[..., int(self.target)] / self.temperature
+        return torch.special.log_ndtr((self.target - out[..., 0]) / self.predictor.sigma(t)) / self.temperature
 
 
-def taylor_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor) -> Tensor:
-    """Log-ratios [n, D, S] of p(y | x with one token changed, t) and p(y | x, t), to first order."""
+def taylor_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tensor) -> Tensor:
+    """Log-ratios [n, D, S] of p(y | x with one token changed, t) and p(y | x, t), to first order; 0 if not `where`."""
     hot = functional.one_hot(x, guides[0].predictor.layout.states).float().requires_grad_()
     with torch.enable_grad():
-        total = torch.stack([guide.log_probability(hot, t) for guide in guides]).sum()
+        total = torch.stack([guide.log_probability(guide.predictor(hot, t), t) for guide in guides]).sum()
     (gradient,) = torch.autograd.grad(total, hot)
-    return gradient - gradient.gather(-1, x[..., None])
+    return (gradient - gradient.gather(-1, x[..., None])) * where[..., None]
 
 
 @torch.no_grad()
-def exact_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor) -> Tensor:
-    """The same log-ratios, each changed row evaluated."""
-    n, tokens = x.shape
-    states = guides[0].predictor.layout.states
-
-    def log_probability(rows: Tensor) -> Tensor:
-        hot = functional.one_hot(rows, states).float()
-        times = t.repeat_interleave(len(rows) // n)
-        return torch.stack([guide.log_probability(hot, times) for guide in guides]).sum(0)
-
-    changed = x[:, None, None].repeat(1, tokens, states, 1)
-    every = torch.arange(tokens)
-    changed[:, every, :, every] = torch.arange(states).expand(tokens, n, states)
-    return log_probability(changed.reshape(-1, tokens)).view(n, tokens, states) - log_probability(x)[:, None, None]
+def exact_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tensor) -> Tensor:
+    """The same log-ratios, not approximated: every change of the tokens `where` [n, D] is evaluated."""
+    row = where.nonzero(as_tuple=True)[0]
+    total = torch.zeros(len(row), guides[0].predictor.layout.states)
+    for guide in guides:
+        values = guide.log_probability(guide.predictor.changed(x, t, where), t[row][:, None])
+        total += values - values.gather(-1, x[where][:, None])
+    ratio = torch.zeros(*x.shape, total.shape[-1])
+    ratio[where] = total
+    return ratio
 
 
 @dataclass(frozen=True)
