@@ -48,7 +48,7 @@ class FitSettings:
     far_tolerance: float = 0.05  # is given up at this rate of improvement
     rtol: float = 1e-4
     steps_per_solve: int = 1000
-    steps_per_fit: int = 6000
+    steps_per_fit: int = 4000  # a quarter of it for equations whose highest derivative must be searched for
     rescue_above: float = 4.0  # in units of the loss that the noise alone would leave
     coarse_iterations: int = 50  # Nelder-Mead, first stage, and its tolerances
     coarse_fatol: float = 0.1
@@ -205,6 +205,7 @@ def _levenberg(
 ) -> _Found:
     """Levenberg-Marquardt on the whole window, or on windows that grow to it."""
     flow = compiled.flow
+    budget = settings.steps_per_fit if compiled.degree == 1 else settings.steps_per_fit // 4
     evaluations = steps = 0
     result = None
     for fraction in settings.windows if grow else (1.0,):
@@ -214,12 +215,12 @@ def _levenberg(
             compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
             settings.steps_per_solve, target.with_top, settings.iterations if whole else 3,
             settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
-            settings.far_tolerance, settings.steps_per_fit,
+            settings.far_tolerance, budget,
         ))  # fmt: skip
         evaluations += result.evaluations
         steps += result.steps
         starts = result.x[None, :]
-        if steps > settings.steps_per_fit and not whole:
+        if steps > budget and not whole:
             loss, status = _lane_loss(compiled, target, settings, result.x, target.windows())
             return _Found(result.x, loss, result.normal, status, evaluations + 1, steps)
     assert result is not None
