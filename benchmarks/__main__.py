@@ -8,7 +8,9 @@ from importlib import import_module
 COMMANDS = {
     "floor": ("floor", "fit the true structures and compare with the floor"),
     "speed": ("speed", "measure the numerical core"),
+    "run": ("running", "discover the problems of a benchmark, one line of JSON for each problem and seed"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
+    "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }
 
 

@@ -1,0 +1,94 @@
+"""What is said about a found equation: its errors, its structure, how it generalises, and why the truth was missed."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from benchmarks.choosing import true_skeleton
+from lgf.data.problems import NamedProblem, Score
+from lgf.data.reference import solve_by_reference
+from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.discovery.discovering import Discovery
+from lgf.discovery.encoding import encoding
+from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.language import explicit_form, linear_form, make_language
+from lgf.discovery.search import joblib_map
+from lgf.discovery.selection import finalists
+from lgf.grammar import Grammar
+from lgf.ode.skeleton import Equation
+from lgf.ode.trajectory import SolveStatus, relative_l2
+
+
+def judged(problem: NamedProblem, equation: Equation) -> dict[str, Any]:
+    """Errors, complexity by the paper's count, exact structure or not, and generalisation where it can be tested."""
+    facts = {
+        "equation": equation.text,
+        "errors": errors_of(problem.score(equation)),
+        "complexity": equation.complexity,
+        "exact": linear_form(explicit_form(equation.skeleton)).structure == true_skeleton(problem).structure,
+        "other_start": from_other_start(problem, equation),
+    }
+    if problem.published_initial is not None:
+        facts["errors_published_start"] = errors_of(problem.score(equation, problem.published_initial))
+    return facts
+
+
+def errors_of(score: Score) -> list[float]:
+    """The relative L2 errors of u, u' and, at order 2, u''."""
+    return [score.u, score.du] if score.d2u is None else [score.u, score.du, score.d2u]
+
+
+def from_other_start(problem: NamedProblem, equation: Equation) -> dict[str, float] | None:
+    """Relative L2 error (at most 1) and R2 (at least -1) of u from the problem's other initial state, if it has one."""
+    start = problem.other_initial
+    if start is None or equation.order != len(start):
+        return None
+    truth = solve_by_reference(problem.true_equation(), start, problem.t, problem.given_forcing)
+    assert truth.status is SolveStatus.OK, f"{problem.id} does not solve from {start}: {truth.status}"
+    found = solve_by_reference(equation, start, problem.t, problem.given_forcing)
+    if found.status is not SolveStatus.OK:
+        return {"error": 1.0, "r2": -1.0}
+    spread = float(np.sum((truth.u - np.mean(truth.u)) ** 2))
+    r2 = 1.0 - float(np.sum((truth.u - found.u) ** 2)) / spread
+    return {"error": min(1.0, relative_l2(truth.u, found.u)), "r2": max(-1.0, r2) if math.isfinite(r2) else -1.0}
+
+
+def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> dict[str, Any]:
+    """What became of the true structure in the same run, and the cause if it was not chosen.
+
+    It is fitted as a finalist is, from no start, and judged by the same objective. Cause:
+    "not said" (no derivation of the grammar), "wrongly chosen" (the objective prefers what was found), "not proposed",
+    "badly fitted" (tried, but its fit in the search was worse than it can be).
+    """
+    language = make_language(grammar, found.problem, found.targets[problem.order])
+    said = encoding(grammar, problem.true_equation(), problem.order, problem.forcing is not None)
+    skeleton = None if said.derivation is None else language.skeleton(said.derivation)
+    bits = math.inf if said.derivation is None else language.bits(said.derivation)
+    if skeleton is None or not math.isfinite(bits):
+        return {"cause": "not said", "in_set": False}
+    structure = skeleton.structure
+    tried = next((c for c in found.population if c.skeleton.structure == structure), None)
+    best = fitted_as_finalist(Proposal(skeleton, bits), found)
+    facts = {
+        "bits": bits,
+        "tried": tried is not None,
+        "objective": best.objective,
+        "objective_when_tried": None if tried is None else tried.objective,
+        "in_set": any(c.skeleton.structure == structure for c in found.indistinguishable),
+    }
+    if found.best.skeleton.structure == structure:
+        cause = "exact"
+    elif best.objective >= found.best.objective:
+        cause = "wrongly chosen"
+    else:
+        cause = "not proposed" if tried is None else "badly fitted"
+    return facts | {"cause": cause}
+
+
+def fitted_as_finalist(proposal: Proposal, found: Discovery) -> Candidate:
+    """The fit of the proposal with everything that the run would have done had it been among the best."""
+    settings = found.settings
+    evaluator = Evaluator(found.targets, found.problem.knowledge, settings.fit, settings.objective)
+    (candidate,) = finalists(Population([evaluator(proposal)]), evaluator, joblib_map(), 1)
+    return candidate

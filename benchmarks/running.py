@@ -1,0 +1,171 @@
+"""`run`: the problems of a benchmark discovered, one line of JSON for each problem and seed; it can be resumed."""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.choosing import BENCHMARKS, chosen
+from benchmarks.judging import judged, truth_beside
+from benchmarks.peers.asking import CORES, ask
+from benchmarks.peers.asking import names as peer_names
+from benchmarks.recording import RESULTS, append, digest, rows
+from benchmarks.surroundings import load_average, machine, versions
+from lgf.asking import proposer_for
+from lgf.data.observation import Problem
+from lgf.data.problems import NamedProblem
+from lgf.discovery.discovering import PRESETS, DiscoverySettings, MakeProposer, discover, without_model
+from lgf.discovery.proposing import MonteCarloProposer
+from lgf.grammar import Grammar, load_grammar
+from lgf.ode.skeleton import Equation
+
+MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is run; equal options, equal results."""
+
+    benchmark: str
+    model: str = "standard"
+    preset: str = "default"
+    proposer: str = "default"
+    peer: str | None = None
+    noise: float = 0.05
+    thin: int = 1  # every thin-th sample
+    initial: bool = True  # whether the initial state is given
+    evaluations: int | None = None
+
+    @property
+    def name(self) -> str:
+        """A file name that says what differs from the defaults."""
+        parts = [self.benchmark] + ([self.peer] if self.peer else [self.model, self.preset])
+        parts += [self.proposer] if self.proposer != "default" else []
+        parts += [f"noise{self.noise:g}"] if self.noise != 0.05 else []
+        parts += [f"thin{self.thin}"] if self.thin != 1 else []
+        parts += ["no-initial"] if not self.initial else []
+        parts += [f"{self.evaluations}"] if self.evaluations is not None else []
+        return "-".join(parts)
+
+    def settings(self) -> DiscoverySettings:
+        """The preset with this budget."""
+        preset = PRESETS[self.preset]
+        if self.evaluations is None:
+            return preset
+        budget = replace(preset.search, max_evaluations=self.evaluations, iterations=MOST_ITERATIONS)
+        return replace(preset, search=budget)
+
+    def digest(self) -> str:
+        """The name under which finished runs are looked up; it changes with every setting and with the grammar."""
+        if self.peer is not None:
+            return digest([asdict(self)])
+        return digest([asdict(self), asdict(self.settings()), load_grammar(self.model).fingerprint])
+
+
+def _monte_carlo(languages: Sequence, targets: dict, settings: DiscoverySettings, seed: int) -> MonteCarloProposer:
+    return MonteCarloProposer(languages, seed)
+
+
+def _flow(guided: bool) -> Callable[[Grammar], MakeProposer]:
+    def make(grammar: Grammar) -> MakeProposer:
+        from lgf.flow_proposer import FlowSettings, flow_proposers
+        from lgf.latent.bundle import load_bundle
+
+        settings = FlowSettings(missing=0.0) if guided else FlowSettings(missing=0.0, guided=False, stability=False)
+        return flow_proposers(load_bundle(grammar.name), settings)
+
+    return make
+
+
+PROPOSERS: dict[str, Callable[[Grammar], MakeProposer]] = {
+    "default": proposer_for,
+    "no-model": lambda grammar: without_model,
+    "monte-carlo": lambda grammar: _monte_carlo,
+    "flow": _flow(guided=True),
+    "flow-unguided": _flow(guided=False),
+}
+
+
+def observed(problem: NamedProblem, options: Options, seed: int) -> Problem:
+    """What the method may see under these options."""
+    data = problem.observe(options.noise, seed)
+    (observation,) = data.observations
+    thinned = replace(
+        observation,
+        t=observation.t[:: options.thin],
+        values=observation.values[:: options.thin],
+        initial=observation.initial if options.initial else None,
+    )
+    return replace(data, observations=(thinned,))
+
+
+def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> dict[str, Any]:
+    """The line about one problem and seed."""
+    data = observed(problem, options, seed)
+    load = load_average()
+    if options.peer is not None:
+        answer = ask(options.peer, data, problem.order, seed)
+        equation = Equation.read(answer["equation"], problem.forcing)
+        facts = {"objective": answer["objective"], "seconds": answer["seconds"], "evaluations": None, "truth": None}
+        cores = CORES
+    else:
+        grammar = load_grammar(options.model)
+        began = time.process_time()
+        found = discover(
+            data, grammar, options.settings(), make_proposer=PROPOSERS[options.proposer](grammar), seed=seed,
+            n_jobs=jobs,
+        )  # fmt: skip
+        equation, cores = found.equation, jobs
+        facts = {
+            "objective": found.best.objective,
+            "seconds": found.seconds,
+            "cpu_seconds": time.process_time() - began,
+            "evaluations": found.evaluations,
+            "set_size": len(found.indistinguishable),
+            "truth": truth_beside(problem, grammar, found),
+        }
+    about = {"problem": problem.id, "seed": seed, "digest": options.digest(), "options": asdict(options)}
+    where = {"cores_used": cores, "load": load, "machine": machine(), "versions": versions()}
+    return about | judged(problem, equation) | facts | where
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("benchmark", choices=BENCHMARKS)
+    parser.add_argument("--model", default="standard", help="grammar, and the model trained on it (standard)")
+    parser.add_argument("--preset", default="default", choices=tuple(PRESETS))
+    parser.add_argument("--proposer", default="default", choices=tuple(PROPOSERS), help="for ablations")
+    parser.add_argument("--peer", choices=peer_names(), help="run this program instead")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 0, 1, ... (5)")
+    parser.add_argument("--jobs", type=int, default=2, help="threads (2)")
+    parser.add_argument("--noise", type=float, default=0.05, help="in standard deviations of the signal (0.05)")
+    parser.add_argument("--thin", type=int, default=1, metavar="K", help="use every K-th sample")
+    parser.add_argument("--no-initial", action="store_true", help="do not tell the initial state")
+    parser.add_argument("--evaluations", type=int, metavar="N", help="skeletons to try")
+    parser.add_argument("--only", metavar="IDS", help='such as "b1/03,b1/25"')
+    parser.add_argument("--out", type=Path, metavar="FILE", help="in place of benchmarks/results/NAME.jsonl")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Run what is not there yet, seed by seed."""
+    options = Options(
+        args.benchmark, args.model, args.preset, args.proposer, args.peer, args.noise, args.thin, not args.no_initial,
+        args.evaluations,
+    )  # fmt: skip
+    file = args.out or RESULTS / f"{options.name}.jsonl"
+    named, name = chosen(args.only, [args.benchmark]), options.digest()
+    done = {(row["problem"], row["seed"]) for row in rows(file) if row["digest"] == name}
+    for seed in range(args.seeds):
+        for problem in named:
+            if (problem.id, seed) in done:
+                continue
+            row = run_one(problem, options, seed, args.jobs)
+            append(file, row)
+            errors = " ".join(f"{e:.4f}" for e in row["errors"])
+            cause = row["truth"]["cause"] if row["truth"] else ("exact" if row["exact"] else "")
+            print(
+                f"{problem.id:26s} {seed}  {errors}  {row['seconds']:6.1f} s  {cause:15s} {row['equation']}", flush=True
+            )
+    print(f"{benchmark_of(named[0].id)}: {len(named) * args.seeds} lines in {file}")
