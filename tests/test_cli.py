@@ -23,6 +23,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{t:.4f},{2 * np.exp(-t / 2):.6f},{np.sin(t):.6f},{i % 2}\n" for i, t in enumerate(T))
     Path("decay.csv").write_text("t,u,other,run\n" + rows)
+    Path("own.grammar").write_text("template: explicit\nmax_length: 8\nS -> C*t | C*t*u\n")
 
 
 def tree():
@@ -215,7 +216,8 @@ ORDERS = {
     "resume nothing": (["discover", "--resume", "none"], "no run"),
     "resume with data": ([*U, "--resume", "none"], "drop DATA"),
     "unforced record with forcing": (["discover", "impact", "--forcing", "t"], "unforced"),
-    "everything forbidden": ([*U, "--model", "b3"], "remains"),
+    "a grammar that needs an input": ([*U, "--model", "b3"], "none is given"),
+    "everything forbidden": ([*U, "--model", "own.grammar", "--autonomous"], "remains"),
     "simulate nothing": (["simulate", "none"], "no run"),
     "plot a file": (["plot", "decay.csv"], "no run"),
     "check nothing": (["check", "none.csv"], "no file"),

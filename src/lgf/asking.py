@@ -127,7 +127,7 @@ def ask(
     says afterwards whether the search was interrupted.
     """
     problem, grammar = question.problem, question.grammar
-    refuse(question.findings)
+    refuse(question)
     journal = Journal(path, lines, n_jobs, notify)
     discovery = discover(
         problem, grammar, question.settings, make_proposer=proposer_for(grammar), seed=question.seed,
@@ -191,11 +191,17 @@ def with_budget(
     return replace(settings, search=limits)
 
 
-def refuse(findings: Sequence[Finding]) -> None:
-    """Raises DataError with the first error of a check, if there is one."""
-    for finding in findings:
+def refuse(question: Question) -> None:
+    """Raises DataError if the question cannot be answered: an error in the data, no input where one is needed."""
+    for finding in question.findings:
         if finding.severity == "error":
             raise DataError(finding.sentence)
+    if question.grammar.template == "given forcing" and not question.problem.forced:
+        raise DataError(
+            f"every equation of the grammar {question.grammar.name!r} has a given input, but none is given; give a "
+            "forcing, or take another model."
+        )
+    starting_proposals(question.start, question.grammar, question.problem)
 
 
 def warn(findings: Sequence[Finding]) -> None:

@@ -11,18 +11,19 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console
 
-from lgf.asking import Question, Run, ask, refuse, starting_proposals
+from lgf.asking import Question, Run, ask, refuse
 from lgf.cli.discovering import Stopped
 from lgf.cli.terminal import following, show_findings
 from lgf.report import write_report
-from lgf.runs import JOURNAL, front_rows, open_run, write_run
+from lgf.runs import JOURNAL, discard_run, front_rows, open_run, write_run
 from lgf.serialising import jsonable
+
+RUNS = Path("runs")  # where runs go that were given no folder
 
 
 def prepared(question: Question, folder: Path, notes: Sequence[str], console: Console) -> Path:
     """The folder, made ready after everything that can be wrong was looked at."""
-    refuse(question.findings)
-    starting_proposals(question.start, question.grammar, question.problem)
+    refuse(question)
     open_run(folder, question)
     for note in notes:
         console.print(note, style="dim", highlight=False, soft_wrap=True)
@@ -30,8 +31,9 @@ def prepared(question: Question, folder: Path, notes: Sequence[str], console: Co
     return folder
 
 
-def free_folder(folder: Path) -> Path:
-    """The folder itself, or with a number behind it if it is taken."""
+def free_folder(data: str) -> Path:
+    """The folder for a run on these data, with a number behind its name if that is taken."""
+    folder = RUNS / Path(data).stem
     found, number = folder, 1
     while found.exists():
         number += 1
@@ -51,6 +53,11 @@ def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, con
             raise Stopped(
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"
             ) from error
+        except ValueError:
+            discard_run(folder)  # what was asked cannot be answered: there is nothing to go on with
+            if folder.parent == RUNS and not any(RUNS.iterdir()):
+                RUNS.rmdir()
+            raise
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def discover(
         problem, notes = read_problem(data, columns, forcing, initial, known)
         settings = with_budget(preset_named(preset), evaluations, seconds)
         question = Question(problem, grammar_named(model), settings, seed, tuple(start or ()))
-        folder, lines = prepared(question, out or free_folder(Path("runs") / Path(data).stem), notes, console), []
+        folder, lines = prepared(question, out or free_folder(data), notes, console), []
     compiling(console)
     run = asked(question, folder, lines, jobs, console)
     finish(run, folder, as_json, console)

@@ -40,9 +40,9 @@ def check(
     """Say what there is to know about the data before a search."""
     from rich.console import Console
 
-    from lgf.asking import refuse
     from lgf.cli.reading import Columns, read_problem
     from lgf.cli.terminal import show_findings
+    from lgf.data import DataError
     from lgf.data import check as check_problem
 
     columns = Columns(time, value, derivative, forcing_column, experiment, weight)
@@ -56,7 +56,9 @@ def check(
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
     findings = check_problem(problem)
     show_findings(findings, Console())
-    refuse(findings)
+    for finding in findings:
+        if finding.severity == "error":
+            raise DataError(finding.sentence)
 
 
 def simulate(
