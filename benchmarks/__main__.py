@@ -9,6 +9,8 @@ COMMANDS = {
     "floor": ("floor", "fit the true structures and compare with the floor"),
     "speed": ("speed", "measure the numerical core"),
     "run": ("running", "discover the problems of a benchmark, one line of JSON for each problem and seed"),
+    "table": ("tables", "set the results beside the published ones and the floor"),
+    "figures": ("figures", "draw the results"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }

@@ -165,7 +165,6 @@ def main(args: argparse.Namespace) -> None:
             append(file, row)
             errors = " ".join(f"{e:.4f}" for e in row["errors"])
             cause = row["truth"]["cause"] if row["truth"] else ("exact" if row["exact"] else "")
-            print(
-                f"{problem.id:26s} {seed}  {errors}  {row['seconds']:6.1f} s  {cause:15s} {row['equation']}", flush=True
-            )
-    print(f"{benchmark_of(named[0].id)}: {len(named) * args.seeds} lines in {file}")
+            what = f"{problem.id:26s} {seed}  {errors}  {row['seconds']:6.1f} s  {cause:15s}"
+            print(what, row["equation"], flush=True)
+    print(f"all {len(named) * args.seeds} runs are in {file}")

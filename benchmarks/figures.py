@@ -1,0 +1,103 @@
+"""`figures`: the distribution of errors on Benchmark 1, and the trajectories found on Benchmarks 2 and 3."""
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+from benchmarks.choosing import benchmark_of, chosen
+from benchmarks.publishing import published_errors
+from benchmarks.recording import RESULTS
+from benchmarks.running import Options, observed
+from benchmarks.surroundings import ROOT
+from benchmarks.tables import best_by_criterion, groups
+from lgf.data.problems import NamedProblem
+from lgf.ode.skeleton import Equation
+from lgf.ode.solving import solve
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # after the choice of the back end
+
+_SMALLEST = 1e-4
+
+
+def violin(folder: Path, out: Path) -> Path:
+    """A violin for each method: log10 of the errors of u over the problems of Benchmark 1."""
+    errors = {method: [e[0] for e in by.values()] for method, by in published_errors("b1").items()}
+    for lines in groups(folder):
+        options = Options(**lines[0]["options"])
+        if options.benchmark == "b1" and options == Options("b1", options.model, options.preset, peer=options.peer):
+            found = best_by_criterion(lines)
+            errors[options.peer or f"lgf, {options.name.removeprefix('b1-')}"] = [
+                x["errors"][0] for x in found.values()
+            ]
+    errors["floor"] = [p.floor[0] for p in chosen(None, ["b1"])]
+    figure, axes = plt.subplots(figsize=(1.2 + 1.1 * len(errors), 3.4), layout="constrained")
+    axes.violinplot([np.log10(np.clip(e, _SMALLEST, 1.0)) for e in errors.values()], showmedians=True)
+    axes.set_xticks(range(1, len(errors) + 1), list(errors), rotation=20, ha="right")
+    axes.set_yticks(range(-4, 1), [f"$10^{{{k}}}$" for k in range(-4, 1)])
+    axes.set_ylabel("relative L2 error of u")
+    return _saved(figure, out / "b1-errors.svg")
+
+
+def trajectories(benchmark: str, folder: Path, out: Path) -> Path | None:
+    """Truth, data and the found equation's solution for each problem of the benchmark, or None without results."""
+    chosen_options = Options(benchmark)
+    lines = next((x for x in groups(folder) if Options(**x[0]["options"]) == chosen_options), None)
+    if lines is None:
+        return None
+    found = best_by_criterion(lines)
+    named = chosen(None, [benchmark])
+    columns = 4
+    shape = math.ceil(len(named) / columns), columns
+    figure, grid = plt.subplots(*shape, figsize=(3.0 * columns, 2.2 * shape[0]), layout="constrained", squeeze=False)
+    for axes in grid.flat[len(named) :]:
+        axes.set_axis_off()
+    for axes, problem in zip(grid.flat, named, strict=False):
+        _draw(axes, problem, found.get(problem.id))
+    grid.flat[0].legend(fontsize="x-small")
+    return _saved(figure, out / f"{benchmark}-trajectories.svg")
+
+
+def _draw(axes: Any, problem: NamedProblem, line: dict[str, Any] | None) -> None:
+    truth, first = problem.truth(), problem.solve_from
+    k = problem.observed
+    if line is not None:
+        data = observed(problem, Options(**line["options"]), line["seed"]).observations[0]
+        axes.plot(data.t, data.values[:, 0], ".", ms=2, color="0.7", label="data")
+    axes.plot(truth.t, truth.states[:, k], color="black", lw=1, label="truth")
+    if line is not None:
+        equation = Equation.read(line["equation"], problem.forcing)
+        start = truth.states[first, : equation.order]
+        highest = truth.states[first : first + 3, min(equation.order, problem.order)]
+        t = truth.t[first:]
+        branch = (float(highest[0]), float((highest[1] - highest[0]) / (t[1] - t[0])))
+        states = solve(equation, tuple(start), t, problem.given_forcing, branch=branch).states
+        if k < states.shape[1]:
+            axes.plot(t, states[:, k], "--", color="tab:red", lw=1, label="found")
+    axes.set_title(f"{problem.id.removeprefix(benchmark_of(problem.id) + '/')} (u{chr(39) * k})", fontsize="small")
+    axes.tick_params(labelsize="x-small")
+
+
+def _saved(figure: Any, file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, metadata={"Date": None})  # so that equal results give equal files
+    plt.close(figure)
+    return file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="(benchmarks/results)")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "figures", metavar="FOLDER", help="(docs/figures)")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Draw everything that there are results for."""
+    drawn = [violin(args.results, args.out)] + [trajectories(b, args.results, args.out) for b in ("b2", "b3")]
+    for file in drawn:
+        if file is not None:
+            print(file)

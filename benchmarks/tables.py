@@ -1,0 +1,129 @@
+"""`table`: the results of this project and its peers, beside the published methods and the floor."""
+
+import argparse
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.choosing import BENCHMARKS
+from benchmarks.publishing import mean_errors, published
+from benchmarks.recording import RESULTS, rows
+from benchmarks.running import Options
+
+GENERALISES = 0.9  # R2 above it
+
+
+def groups(folder: Path = RESULTS) -> list[list[dict[str, Any]]]:
+    """The lines of the results, those of equal settings together, in the order of the files."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for file in sorted(folder.glob("*.jsonl")):
+        for row in rows(file):
+            if "digest" in row:
+                found[row["digest"]].append(row)
+    return list(found.values())
+
+
+def best_by_criterion(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By problem, the line of the smallest training objective: the best of the seeds as a method itself can tell."""
+    best: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        known = best.get(line["problem"])
+        if known is None or line["objective"] < known["objective"]:
+            best[line["problem"]] = line
+    return best
+
+
+def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of one group of lines."""
+    options = Options(**lines[0]["options"])
+    best = best_by_criterion(lines)
+    by_problem: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        by_problem[line["problem"]].append(line)
+    truths = [line["truth"] for line in lines if line["truth"]]
+    starts = [line["other_start"] for line in lines if line["other_start"]]
+    evaluations = [line["evaluations"] for line in lines if line["evaluations"] is not None]
+    return {
+        "method": f"{options.peer} (peer)" if options.peer else f"this project: {options.name}",
+        "benchmark": options.benchmark,
+        "problems": len(best),
+        "seeds": len({line["seed"] for line in lines}),
+        "errors": mean_errors([line["errors"] for line in best.values()]),
+        "mean_errors": mean_errors([line["errors"] for line in lines]),
+        "published_start_errors": mean_errors(
+            [line.get("errors_published_start", line["errors"]) for line in best.values()]
+        ),
+        "worst_u": max((line["errors"][0], problem) for problem, line in best.items()),
+        "complexity": float(np.mean([line["complexity"] for line in best.values()])),
+        "exact": sum(line["exact"] for line in best.values()),
+        "exact_at_median_seed": sum(2 * sum(x["exact"] for x in each) > len(each) for each in by_problem.values()),
+        "truth_in_set": sum(t["in_set"] for t in truths) / len(truths) if truths else None,
+        "generalises": sum(s["r2"] > GENERALISES for s in starts) / len(starts) if starts else None,
+        "seconds": float(np.mean([line["seconds"] for line in lines])),
+        "evaluations": float(np.mean(evaluations)) if evaluations else None,
+        "causes": dict(Counter(t["cause"] for t in truths)),
+        "misses": {
+            problem: sorted({x["truth"]["cause"] for x in each if x["truth"]} - {"exact"})
+            for problem, each in by_problem.items()
+            if not all(x["exact"] for x in each)
+        },
+    }
+
+
+def tables(folder: Path = RESULTS) -> dict[str, list[dict[str, Any]]]:
+    """Summaries by benchmark: this project and its peers first, then the published methods, then the floor."""
+    found = [summary(lines) for lines in groups(folder)]
+    return {b: [s for s in found if s["benchmark"] == b] + published(b) for b in BENCHMARKS}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables there too")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="(benchmarks/results)")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Print a table for each benchmark: relative L2 errors of u, u', u'', the number of problems in brackets."""
+    found = tables(args.results)
+    heads = ["C", "exact", "median", "in set", "general", "s", "tried"]
+    for benchmark, summaries in found.items():
+        print(f"\n{benchmark.upper()}")
+        errors = "best of the seeds".rjust(21) + "mean of the seeds".rjust(21)
+        print(f"{'':44s}{errors}" + "".join(f"{head:>8s}" for head in heads))
+        for s in summaries:
+            print(_line(s))
+            if benchmark == "b2" and "published_start_errors" in s:
+                print(f"{'  from the initial states as published':44s}{_errors(s['published_start_errors'])}")
+        for s in summaries:
+            if s.get("misses"):
+                print(f"  {s['method']}: " + ", ".join(f"{count} {cause}" for cause, count in s["causes"].items()))
+                print("   ", "; ".join(f"{problem} {' or '.join(c)}".strip() for problem, c in s["misses"].items()))
+    if args.json is not None:
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _line(s: dict[str, Any]) -> str:
+    shown = [
+        f"{s['complexity']:.1f}",
+        _optional(s, "exact", "{}/" + str(s["problems"])),
+        _optional(s, "exact_at_median_seed", "{}/" + str(s["problems"])),
+        _optional(s, "truth_in_set", "{:.0%}"),
+        _optional(s, "generalises", "{:.0%}"),
+        _optional(s, "seconds", "{:.1f}"),
+        _optional(s, "evaluations", "{:.0f}"),
+    ]
+    errors = _errors(s["errors"]) + _errors(s.get("mean_errors", []))
+    method = f"{s['method']} ({s['problems']})" if s["problems"] else s["method"]
+    return f"{method[:43]:44s}{errors}" + "".join(f"{text:>8s}" for text in shown)
+
+
+def _errors(errors: Sequence[float]) -> str:
+    return "".join(f"{e:7.4f}" for e in errors) + " " * 7 * (3 - len(errors))
+
+
+def _optional(s: dict[str, Any], key: str, form: str) -> str:
+    return "" if s.get(key) is None else form.format(s[key])
