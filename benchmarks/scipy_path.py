@@ -19,7 +19,7 @@ from lgf.ode.skeleton import Skeleton
 from lgf.ode.sympy_bridge import to_sympy
 
 RTOL = 1e-5
-FAILED = 1e6
+FAILED = 1e30
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def fit_by_scipy(skeleton: Skeleton, problem: Problem) -> ScipyFit:
             return FAILED
         predicted = solved.y[measured] if measured < order else vector(t, *solved.y, *values)
         error = float(np.mean((predicted - data) ** 2)) / power
-        return min(error, FAILED) if np.isfinite(error) else FAILED
+        return error if np.isfinite(error) else FAILED
 
     x = np.ones(skeleton.n_constants)
     stages = (

@@ -1,0 +1,75 @@
+from dataclasses import asdict
+
+import pytest
+from benchmarks.publishing import mean_errors, published
+from benchmarks.recording import append
+from benchmarks.running import Options
+from benchmarks.tables import groups, summary
+
+from benchmarks import figures
+from lgf.data.problems import problems
+
+
+def _line(problem, seed, objective, u, exact, cause, options=None):
+    options = options or Options("b1")
+    return {
+        "problem": problem, "seed": seed, "objective": objective, "errors": [u, 2 * u], "exact": exact,
+        "complexity": 10 + seed, "other_start": {"r2": 1.0 - u, "error": u}, "seconds": 2.0, "evaluations": 100,
+        "truth": {"cause": cause, "in_set": exact}, "digest": options.digest(), "options": asdict(options),
+        "equation": problems()[problem].true_equation().text,
+    }  # fmt: skip
+
+
+def _lines():
+    return [
+        _line("b1/01", 0, -5.0, 0.4, False, "not proposed"),
+        _line("b1/01", 1, -9.0, 0.02, True, "exact"),
+        _line("b1/01", 2, -1.0, 0.01, True, "exact"),
+        _line("b1/02", 0, 3.0, 0.06, False, "wrongly chosen"),
+    ]
+
+
+def test_the_best_seed_is_chosen_by_the_objective_and_never_by_the_error():
+    found = summary(_lines())
+    assert found["errors"] == pytest.approx([0.04, 0.08])
+    assert found["mean_errors"][0] == pytest.approx(0.1225)
+    assert (found["exact"], found["exact_at_median_seed"], found["problems"]) == (1, 1, 2)
+    assert found["worst_u"] == (0.06, "b1/02")
+    assert found["truth_in_set"] == 0.5
+    assert found["generalises"] == 0.75
+    assert found["misses"] == {"b1/01": ["not proposed"], "b1/02": ["wrongly chosen"]}
+
+
+def test_errors_are_capped_and_means_leave_out_what_is_not_there():
+    assert mean_errors([[20.0, 0.5], [0.0, 0.5, 0.3]]) == pytest.approx([0.5, 0.5, 0.3])
+
+
+def test_results_of_different_settings_are_not_mixed(tmp_path):
+    for line in _lines():
+        append(tmp_path / "a.jsonl", line)
+    append(tmp_path / "a.jsonl", _line("b1/01", 0, 0.0, 0.9, False, "not proposed", Options("b1", noise=0.2)))
+    assert sorted(len(lines) for lines in groups(tmp_path)) == [1, 4]
+    assert [summary(lines)["method"] for lines in groups(tmp_path)] == [
+        "this project: b1-standard-default",
+        "this project: b1-standard-default-noise0.2",
+    ]
+
+
+def test_the_published_means_are_those_of_the_protocol():
+    b1 = {s["method"]: s for s in published("b1")}
+    assert b1["PySR"]["errors"] == pytest.approx([0.084, 0.148], abs=1.5e-3)
+    assert b1["LGF, as the paper states"]["errors"] == [0.139, 0.221]
+    floor = b1["floor (true structure, fitted)"]
+    assert floor["errors"] == pytest.approx([0.0027, 0.0096], abs=1e-4)
+    assert floor["complexity"] == pytest.approx(23.2, abs=0.05)
+    b3 = {s["method"]: s for s in published("b3")}
+    assert b3["LGF, as the paper states"]["errors"] == pytest.approx([0.183, 0.186, 0.281], abs=1e-3)
+
+
+def test_figures_are_drawn_from_results(tmp_path):
+    for line in _lines():
+        append(tmp_path / "a.jsonl", line)
+    append(tmp_path / "b.jsonl", _line("b2/ode4", 0, 0.0, 0.0, True, "exact", Options("b2")))
+    drawn = [figures.violin(tmp_path, tmp_path / "out"), figures.trajectories("b2", tmp_path, tmp_path / "out")]
+    assert all(file is not None and file.stat().st_size > 10_000 for file in drawn)
+    assert figures.trajectories("b3", tmp_path, tmp_path / "out") is None
