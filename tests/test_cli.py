@@ -83,7 +83,7 @@ def test_ctrl_c_gives_and_saves_the_best_so_far(capsys, monkeypatch):
 
     def interrupted(self, evaluator, proposals):
         calls.append(len(proposals))
-        if len(calls) == 3:  # the warm start, the first iteration, then the user loses patience
+        if len(calls) == 3:  # no own equation, the first iteration, then the user loses patience
             signal.raise_signal(signal.SIGINT)
         return real(self, evaluator, proposals)
 
@@ -99,14 +99,18 @@ def test_ctrl_c_gives_and_saves_the_best_so_far(capsys, monkeypatch):
 
 
 def test_ctrl_c_before_anything_was_fitted(capsys, monkeypatch):
+    real = Journal.__call__
+
     def interrupted(self, evaluator, proposals):
         signal.raise_signal(signal.SIGINT)
+        return real(self, evaluator, proposals)
 
     monkeypatch.setattr(Journal, "__call__", interrupted)
     assert main(["discover", "decay.csv", "--value", "u", *QUICK, "--out", "run"]) == 130
     told = capsys.readouterr()
     assert "Traceback" not in told.err
     assert "--resume run" in told.err
+    assert Path("run/run.json").is_file()
 
 
 def test_check(capsys):

@@ -19,7 +19,7 @@ from lgf.discovery.encoding import encoding
 from lgf.discovery.language import explicit_form, linear_form
 from lgf.discovery.search import Iteration
 from lgf.grammar import Grammar, load_grammar
-from lgf.journal import Journal, Tick
+from lgf.journal import Journal, Tick, interruptible
 from lgf.ode.expression import Expression, symbol
 from lgf.ode.reading import ReadingError, read_equation
 from lgf.ode.skeleton import Equation, Skeleton
@@ -119,21 +119,26 @@ def ask(
     path: Path | None = None,
     lines: Sequence[str] = (),
     notify: Notify | None = None,
-    stopped: Callable[[], bool] = lambda: False,
 ) -> Run:
     """The run that answers the question.
 
-    Every fit is appended to the journal at `path`; fits that stand in `lines` already are not made again. `stopped`
-    says afterwards whether the search was interrupted.
+    Every fit is appended to the journal at `path`; fits that stand in `lines` already are not made again. Ctrl-C ends
+    the search with the best so far; a second one, or one before anything was fitted, raises KeyboardInterrupt.
     """
     problem, grammar = question.problem, question.grammar
     refuse(question)
-    journal = Journal(path, lines, n_jobs, notify)
-    discovery = discover(
-        problem, grammar, question.settings, make_proposer=proposer_for(grammar), seed=question.seed,
-        warm=starting_proposals(question.start, grammar, problem), mapper=journal,
-        progress=None if notify is None else lambda iteration, _: notify(iteration),
-    )  # fmt: skip
+    with interruptible() as interrupts:
+        journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
+        try:
+            discovery = discover(
+                problem, grammar, question.settings, make_proposer=proposer_for(grammar), seed=question.seed,
+                warm=starting_proposals(question.start, grammar, problem), mapper=journal,
+                progress=None if notify is None else lambda iteration, _: notify(iteration),
+            )  # fmt: skip
+        except SystemError as error:
+            if not interrupts:
+                raise
+            raise KeyboardInterrupt from error
     judged = {c.skeleton.structure: c for c in (*discovery.indistinguishable, discovery.best)}
     assessed = {c.skeleton.structure: _assessed(c, discovery) for c in (*discovery.front, *judged.values())}
     record = discovery.target.record
@@ -146,7 +151,7 @@ def ask(
         history=discovery.history,
         evaluations=discovery.evaluations,
         seconds=discovery.seconds,
-        interrupted=stopped(),
+        interrupted=bool(interrupts),
         versions={"lgf": lgf.__version__, "python": platform.python_version(), "numpy": np.__version__},
         journal=tuple(journal.lines),
         discovery=discovery,

@@ -6,11 +6,14 @@ with its journal at hand: what stands there is looked up, the rest is fitted.
 
 import json
 import os
+import signal
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 from lgf.discovery.candidate import Candidate, Proposal
 from lgf.discovery.evaluation import Evaluator
@@ -37,6 +40,31 @@ class Tick:
     refining: bool  # the finalists are being refitted
 
 
+@contextmanager
+def interruptible() -> Iterator[list[int]]:
+    """A list that notes the first Ctrl-C in place of raising it; a second one raises KeyboardInterrupt.
+
+    An exception that arrives inside a compiled kernel comes out as a SystemError, so the search has to be stopped
+    between two fits.
+    """
+    interrupts: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        if len(interrupts) > 1:
+            raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread, which alone is interrupted
+        yield interrupts
+        return
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Journal:
     """A mapper for `discover` that keeps every candidate; with a path it is on disk as soon as it is fitted."""
 
@@ -46,12 +74,15 @@ class Journal:
         lines: Iterable[str] = (),
         n_jobs: int = 1,
         notify: Callable[[Tick], None] | None = None,
+        stop: Callable[[], object] = lambda: False,
     ):
         self.lines = list(lines)
         self._path = path
         self._map: Mapper = joblib_map(n_jobs)
         self._chunk = _CHUNK * max(n_jobs, 1) if n_jobs != -1 else _CHUNK * (os.cpu_count() or 1)
         self._notify = notify
+        self._stop = stop
+        self._stopping = False
         self._known = _candidates(self.lines)
         self._started = time.monotonic()
         self._first: str | None = None
@@ -59,11 +90,20 @@ class Journal:
         self._best: Candidate | None = None
 
     def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
-        """The candidates of the proposals, in their order."""
+        """The candidates of the proposals, in their order.
+
+        When `stop` says so, the search gets what is fitted so far and, if it asks again, a KeyboardInterrupt; the
+        finalists, which come after, are always refitted.
+        """
         stage = _stage(evaluator)
         self._first = self._first or stage
+        if self._stopping and stage == self._first:
+            raise KeyboardInterrupt
         found: list[Candidate] = []
         for begin in range(0, len(proposals), self._chunk):
+            if stage == self._first and self._stop():
+                self._stopping = True
+                break
             found += self._fitted(evaluator, stage, proposals[begin : begin + self._chunk])
             if self._notify is not None:
                 self._notify(Tick(self._fits, time.monotonic() - self._started, self._best, stage != self._first))

@@ -1,12 +1,9 @@
 """The steps of `lgf discover`: options become a question, the question is asked, the answer is shown and written."""
 
 import json
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -43,12 +40,9 @@ def free_folder(data: str) -> Path:
 
 def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
     """The run, its fits kept in the folder's journal; what stands in `lines` is not fitted again."""
-    with _interruptible() as interrupts, following(question, console) as notify:
+    with following(question, console) as notify:
         try:
-            return ask(
-                question, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify,
-                stopped=lambda: bool(interrupts),
-            )  # fmt: skip
+            return ask(question, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
         except KeyboardInterrupt as error:
             raise Stopped(
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"
@@ -58,26 +52,6 @@ def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, con
             if folder.parent == RUNS and not any(RUNS.iterdir()):
                 RUNS.rmdir()
             raise
-
-
-@contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """Notes every Ctrl-C in the list before it is raised: the search swallows the first to choose from what it has."""
-    interrupts: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> NoReturn:
-        interrupts.append(number)
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread, which alone can be interrupted
-        yield interrupts
-        return
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:

@@ -1,0 +1,30 @@
+"""Ctrl-C at a process of its own, wherever it may be at that moment, compiled kernels included."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ORDER = ["discover", "duffing", "--out", "run"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send here")
+def test_ctrl_c_gives_the_best_so_far(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys; from lgf.cli import main; sys.exit(main())", *ORDER],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    journal = Path(tmp_path, "run/candidates.jsonl")
+    while process.poll() is None and not (journal.exists() and journal.stat().st_size):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert out.strip().endswith("= cos(2 t)")
+    assert "Traceback" not in err
+    assert "--resume run" in err
+    assert json.loads(Path(tmp_path, "run/equation.json").read_text())["interrupted"] is True
