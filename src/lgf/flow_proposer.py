@@ -6,10 +6,12 @@ rest. Fresh sentences are sampled from noise; the codes of good candidates are n
 single tokens, and denoised; of many cheap proposals the predictor's best are kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from scipy.stats import norm, rankdata
 
 from lgf.discovery.candidate import Candidate, Population, Proposal
@@ -33,7 +35,7 @@ class FlowSettings:
 
     guided: bool = True  # by the objective
     stability: bool = True  # by stability too, where it is known
-    static: bool = True  # by the order and forcing predictors of the model, beside the masks
+    static: bool = False  # by the order and forcing predictors of the model too, although the masks enforce these
     renoised: float = 0.7
     whole_summands: float = 0.5  # share of renoised rows that lose whole summands instead of single tokens
     screening: int = 4  # proposals made for each one kept by the predictor; 1 = none
@@ -42,7 +44,7 @@ class FlowSettings:
     quantile: float = 0.07  # "at least as good as" this share of what was seen
     temperature: float = 1.0
     least: int = 100  # evaluations before the predictors are trusted
-    sampling: SamplingSettings = SamplingSettings(x1_temperature=1.5)
+    sampling: SamplingSettings = SamplingSettings(steps=16, x1_temperature=1.2)
     missing: float = 0.6  # share of proposals that are missing terms, in the default proposer
 
 
@@ -66,6 +68,10 @@ class FlowProposer:
 
     def tell(self, population: Population) -> None:
         """Train the dynamic predictors on everything evaluated so far, and take the elites for renoising."""
+        with _one_thread():
+            self._learn(population)
+
+    def _learn(self, population: Population) -> None:
         ranked = sorted(population, key=lambda c: c.objective)
         coded = [(c, codes) for c in ranked if (codes := self._code(c)) is not None]
         self._elites = {}
@@ -91,7 +97,8 @@ class FlowProposer:
     def ask(self, n: int) -> list[Proposal]:
         """About n proposals."""
         share = -(-n // len(self._languages))
-        return [p for language in self._languages for p in self._ask(language, share)]
+        with _one_thread():
+            return [p for language in self._languages for p in self._ask(language, share)]
 
     def _ask(self, language: Language, n: int) -> list[Proposal]:
         settings, trained = self._settings, self._target is not None
@@ -169,6 +176,17 @@ class FlowProposer:
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**31))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch on one thread: sums in another order would end in other samples, and the networks are small."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def flow_proposers(bundle: ModelBundle, settings: FlowSettings = FlowSettings()) -> MakeProposer:
