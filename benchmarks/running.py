@@ -107,8 +107,8 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
     load = load_average()
     if options.peer is not None:
         answer = ask(options.peer, data, problem.order, seed)
-        equation = Equation.read(answer["equation"], problem.forcing)
-        facts = {"objective": answer["objective"], "seconds": answer["seconds"], "evaluations": None, "truth": None}
+        equation = Equation.read(answer.pop("equation"), problem.forcing)
+        facts = answer | {"evaluations": None, "truth": None}
         cores = CORES
     else:
         grammar = load_grammar(options.model)
@@ -164,7 +164,7 @@ def main(args: argparse.Namespace) -> None:
             row = run_one(problem, options, seed, args.jobs)
             append(file, row)
             errors = " ".join(f"{e:.4f}" for e in row["errors"])
-            cause = row["truth"]["cause"] if row["truth"] else ("exact" if row["exact"] else "")
+            cause = row["truth"]["cause"] if row["truth"] else "exact" if row["exact"] else row.get("failure", "")
             what = f"{problem.id:26s} {seed}  {errors}  {row['seconds']:6.1f} s  {cause:15s}"
             print(what, row["equation"], flush=True)
     print(f"all {len(named) * args.seeds} runs are in {file}")

@@ -4,10 +4,12 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.peers.exchange import WORST
 from benchmarks.surroundings import ROOT
 from lgf.data.observation import Problem
 from lgf.data.smoothing import complete
@@ -15,6 +17,7 @@ from lgf.data.smoothing import complete
 ENVIRONMENTS = ROOT / ".venv-peers"
 HERE = Path(__file__).parent
 CORES = 2
+LONGEST = 1800  # seconds
 
 
 def names() -> tuple[str, ...]:
@@ -55,16 +58,21 @@ def task_for(problem: Problem, order: int, seed: int = 0) -> dict:
 
 
 def ask(name: str, problem: Problem, order: int, seed: int = 0) -> dict:
-    """The peer's answer: equation, objective, seconds."""
+    """The peer's answer: equation, objective, seconds; a peer that fails answers 0 and says why under "failure"."""
     if not interpreter(name).exists():
         raise FileNotFoundError(f"the peer {name!r} is not installed; run python -m benchmarks peers install {name}.")
     task = json.dumps(task_for(problem, order, seed))
-    run = subprocess.run(
-        [interpreter(name), "-m", f"benchmarks.peers.{name}"], input=task, capture_output=True, text=True, cwd=ROOT
-    )
-    if run.returncode != 0:
-        raise RuntimeError(f"the peer {name!r} ended with status {run.returncode}: {run.stderr.strip()[-500:]}")
-    return json.loads(run.stdout.splitlines()[-1])
+    command = [interpreter(name), "-m", f"benchmarks.peers.{name}"]
+    began = time.perf_counter()
+    try:
+        run = subprocess.run(command, input=task, capture_output=True, text=True, cwd=ROOT, timeout=LONGEST, check=True)
+        return json.loads(run.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        failure = f"no answer within {LONGEST} s"
+    except subprocess.CalledProcessError as error:
+        failure = error.stderr.strip()[-500:]
+    zero = f"u{chr(39) * order} = 0"
+    return {"equation": zero, "objective": WORST, "seconds": time.perf_counter() - began, "failure": failure}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 NOISE = 0.07  # of its standard deviation: how far a completed derivative is off, in the mean over Benchmark 1
+WORST = 1e300  # the objective of an answer that is none
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def answer(solve: Callable[[Task], tuple[str, float]]) -> None:
     seconds = time.perf_counter() - began
     text = re.sub(r"\b[xX](\d+)\b", lambda found: f"({task.names[int(found[1])]})", right)
     left = "u" + "'" * task.order
-    print(json.dumps({"equation": f"{left} = {text}", "objective": float(objective), "seconds": seconds}))
+    worth = float(objective) if np.isfinite(objective) else WORST
+    print(json.dumps({"equation": f"{left} = {text}", "objective": worth, "seconds": seconds}))
 
 
 def criterion(y: np.ndarray, predicted: np.ndarray, parameters: int) -> float:

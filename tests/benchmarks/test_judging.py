@@ -6,7 +6,7 @@ import pytest
 from benchmarks.floor import WITHIN, counts, fit_truth, summarise
 from benchmarks.judging import judged
 from benchmarks.peers import exchange
-from benchmarks.peers.asking import names, task_for
+from benchmarks.peers.asking import ask, names, task_for
 from benchmarks.scipy_path import fit_by_scipy
 from benchmarks.speed_fit import target_of
 
@@ -85,3 +85,15 @@ def test_a_peer_reads_the_task_that_was_written(monkeypatch, capsys):
 
 def test_every_peer_has_a_module_and_pinned_requirements():
     assert set(names()) == {"eggp", "gplearn", "pyoperon", "pysindy"}
+
+
+def test_a_peer_that_fails_answers_nothing_and_says_why(monkeypatch, tmp_path):
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho it is broken >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr("benchmarks.peers.asking.interpreter", lambda name: broken)
+    problem = problem_named("b1/02")
+    answer = ask("gplearn", problem.observe(), 1)
+    assert answer["failure"] == "it is broken"
+    assert answer["equation"] == "u' = 0"
+    assert problem.score(Equation.read(answer["equation"])).u > 0.1
