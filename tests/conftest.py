@@ -9,24 +9,23 @@ from lgf.discovery.discovering import DiscoverySettings
 from lgf.discovery.search import SearchSettings
 from lgf.grammar import load_grammar
 
-SMALL = DiscoverySettings(search=SearchSettings(population=25, max_evaluations=60), n_finalists=3)
+ENUMERATED = DiscoverySettings(search=SearchSettings(population=30, max_evaluations=60), n_finalists=3)
+PROPOSED = DiscoverySettings(search=SearchSettings(population=20, max_evaluations=60), n_finalists=3)
 
 
 @pytest.fixture(scope="session")
 def duffing() -> Run:
     """One experiment, acceleration only, with a forcing; the user's own equation tried first."""
-    question = Question(
-        load_record("duffing"), load_grammar("standard"), SMALL, start=("u'' = C*u' + C*u + C*u^3 + F",)
-    )
-    return ask(question)
+    own = ("u'' = C*u' + C*u + C*u^3 + F",)
+    return ask(Question(load_record("duffing"), load_grammar("standard"), ENUMERATED, start=own))
 
 
 @pytest.fixture(scope="session")
 def decay() -> Run:
-    """Two experiments of u' = -u/2 with gaps, no initial state, two orders possible."""
+    """Two experiments of u' = -u/2 with gaps and no initial state; the proposer has its turn after the enumeration."""
     rng = np.random.default_rng(1)
     t = np.linspace(0.0, 4.0, 40)
     records = [a * np.exp(-0.5 * t) + 0.01 * rng.normal(size=40) for a in (2.0, 3.0)]
     records[1][5:9] = np.nan
     problem = Problem(observations_from_arrays(t, records), Knowledge(order=1, autonomous=True, bounds={"u": (-9, 0)}))
-    return ask(Question(problem, load_grammar("standard"), SMALL))
+    return ask(Question(problem, load_grammar("standard"), PROPOSED))

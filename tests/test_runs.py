@@ -87,19 +87,20 @@ def test_every_candidate_survives_the_journal(duffing, decay):
             np.testing.assert_array_equal(back.fit.covariance, candidate.fit.covariance)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 30, 61, 10_000])
-def test_an_interrupted_run_resumes_to_the_same_result(duffing, tmp_path, kept):
-    journal = open_run(tmp_path / "run", duffing.question)
-    journal.write_text("".join(line + "\n" for line in duffing.journal[:kept]) + '{"stage": "torn of')
+@pytest.mark.parametrize(("name", "kept"), [("duffing", 1), ("duffing", 10_000), ("decay", 0), ("decay", 50)])
+def test_an_interrupted_run_resumes_to_the_same_result(request, tmp_path, name, kept):
+    whole = request.getfixturevalue(name)
+    journal = open_run(tmp_path / "run", whole.question)
+    journal.write_text("".join(line + "\n" for line in whole.journal[:kept]) + '{"stage": "torn of')
     lines = read_journal(tmp_path / "run")
-    assert lines == list(duffing.journal[:kept])
+    assert lines == list(whole.journal[:kept])
     fitted = []
     resumed = ask(
         read_question(tmp_path / "run", resume=True), path=journal, lines=lines, notify=lambda news: fitted.append(news)
     )
-    same(resumed, duffing)
-    assert resumed.journal == duffing.journal
-    assert journal.read_text().splitlines() == list(duffing.journal)
+    same(resumed, whole)
+    assert resumed.journal == whole.journal
+    assert journal.read_text().splitlines() == list(whole.journal)
 
 
 def test_nothing_is_fitted_twice(duffing):

@@ -47,6 +47,11 @@ class Question:
         """What the check of the data says."""
         return check(self.problem)
 
+    @cached_property
+    def proposals(self) -> list[Proposal]:
+        """The equations to try first."""
+        return starting_proposals(self.start, self.grammar, self.problem)
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -132,7 +137,7 @@ def ask(
         try:
             discovery = discover(
                 problem, grammar, question.settings, make_proposer=proposer_for(grammar), seed=question.seed,
-                warm=starting_proposals(question.start, grammar, problem), mapper=journal,
+                warm=question.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
         except SystemError as error:
@@ -206,7 +211,7 @@ def refuse(question: Question) -> None:
             f"every equation of the grammar {question.grammar.name!r} has a given input, but none is given; give a "
             "forcing, or take another model."
         )
-    starting_proposals(question.start, question.grammar, question.problem)
+    _ = question.proposals
 
 
 def warn(findings: Sequence[Finding]) -> None:
