@@ -26,8 +26,8 @@ def share_with_velocity(small, tokens):
 
 @pytest.mark.parametrize(("target", "wanted"), [(1, 1.0), (0, 0.0)])
 def test_guidance_gives_what_is_wanted(small, target, wanted):
-    guides = [Guide(small.predictor, target)]
-    assert abs(share_with_velocity(small, sample(small.denoiser, 200, 0, guides)) - wanted) < 0.1
+    guides = [Guide(small.predictor, target, temperature=0.5)]
+    assert abs(share_with_velocity(small, sample(small.denoiser, 200, 0, guides)) - wanted) < 0.12
 
 
 def test_unguided_samples_follow_the_data(small):

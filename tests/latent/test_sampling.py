@@ -50,6 +50,22 @@ def test_the_chain_ends_in_the_exact_joint_distribution(kind, eta):
     assert np.abs(empirical(tokens) - JOINT).max() < 0.02
 
 
+def test_one_token_after_the_other_gives_the_exact_joint_distribution():
+    tokens = sample(ExactDenoiser(Noise.MASK), 8_000, seed=1, settings=SamplingSettings(batch=8_000))
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.02
+    with pytest.raises(ValueError, match="need a number of steps"):
+        sample(ExactDenoiser(Noise.UNIFORM), 2, seed=1)
+
+
+def test_rows_may_have_different_numbers_of_masked_tokens():
+    tokens = np.tile([2, 1], (300, 1))
+    masked = np.random.default_rng(0).random((300, 2)) < 0.5
+    drawn = resample(ExactDenoiser(Noise.MASK), tokens, masked, seed=2)
+    assert (drawn[~masked] == tokens[~masked]).all()
+    assert (drawn < 3).all()
+    assert (drawn[masked] != tokens[masked]).any()
+
+
 def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
     tokens = np.tile([0, 1], (20_000, 1))
     masked = np.tile([True, False], (20_000, 1))
@@ -60,7 +76,7 @@ def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
 
 
 def test_low_temperature_gives_the_mode():
-    cold = SamplingSettings(steps=500, x1_temperature=0.02)
+    cold = SamplingSettings(x1_temperature=0.02)
     assert empirical(sample(ExactDenoiser(Noise.MASK), 50, seed=3, settings=cold))[0, 0] == 1.0
 
 

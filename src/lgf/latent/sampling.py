@@ -19,11 +19,15 @@ LARGEST_LOG_RATIO = 80.0
 class SamplingSettings:
     """How the chain is walked; the paper's are steps=100, eta=10, exact_guidance=False.
 
-    The Taylor approximation of the guidance suits many tokens of little weight each; a layout of few tokens, any of
-    which may change a whole summand, needs the exact ratio.
+    steps           of equal time, in each of which any number of tokens may jump; None walks the chain of masking
+                    noise without stochasticity as it is in continuous time: one token after the other, in random order
+    eta             stochasticity
+    x1_temperature  of the denoiser's probabilities
+    exact_guidance  or the Taylor approximation, which suits many tokens of little weight each
+    batch           rows walked at a time
     """
 
-    steps: int = 30
+    steps: int | None = None
     eta: float = 0.0
     x1_temperature: float = 1.0
     exact_guidance: bool = True
@@ -70,6 +74,8 @@ def resample(
         )
     if ((given < 0) | (given >= layout.levels))[~hidden].any():
         raise ValueError(f"tokens must be levels 0 to {layout.levels - 1}; mark what is to be sampled in masked.")
+    if settings.steps is None and (settings.eta or denoiser.kind != Noise.MASK):
+        raise ValueError("uniform noise and eta > 0 need a number of steps; set steps, e.g. to 100.")
     start = 1 - hidden.double().mean(1) if time is None else torch.as_tensor(np.array(time, dtype=float))
     start = start.clamp(max=1 - 1e-6).expand(len(given)).float()
     generator = torch.Generator().manual_seed(seed)
@@ -78,9 +84,37 @@ def resample(
     denoiser.eval()
     for rows in torch.arange(len(x)).split(settings.batch):
         kept = ~hidden[rows] if keep else torch.zeros_like(hidden[rows])
-        x[rows] = _walk(denoiser, x[rows], kept, start[rows], guides, settings, generator)
+        walk = _unmask if settings.steps is None else _walk
+        x[rows] = walk(denoiser, x[rows], kept, start[rows], guides, settings, generator)
     denoiser.train(was_training)
     return x.numpy().astype(np.int8)
+
+
+def _unmask(
+    denoiser: Denoiser,
+    x: Tensor,
+    kept: Tensor,
+    start: Tensor,
+    guides: Sequence[Guide],
+    settings: SamplingSettings,
+    generator: torch.Generator,
+) -> Tensor:
+    """Every masked token in turn, drawn from p(x_1 | x_t) p(y | x_t with it) given all drawn before."""
+    hidden = (x == denoiser.layout.mask) & ~kept
+    order = torch.rand(x.shape, generator=generator).masked_fill(~hidden, 2.0).argsort(1)
+    count = hidden.sum(1)
+    every = torch.arange(len(x))
+    for turn in range(int(count.max()) if len(x) else 0):
+        token = order[:, turn]
+        here = functional.one_hot(token, x.shape[1]).bool() & (turn < count)[:, None]
+        t = start + (1 - start) * (turn / count.clamp(min=turn + 1))
+        with torch.no_grad():
+            score = denoiser(x, t)[every, token] / settings.x1_temperature
+        if guides:
+            log_ratio = exact_log_ratio if settings.exact_guidance else taylor_log_ratio
+            score = score + log_ratio(guides, x, t, here)[every, token, :-1].clamp(max=LARGEST_LOG_RATIO)
+        x = torch.where(here, _draw(score.softmax(-1), generator)[:, None], x)
+    return x
 
 
 def _walk(
@@ -92,14 +126,14 @@ def _walk(
     settings: SamplingSettings,
     generator: torch.Generator,
 ) -> Tensor:
-    layout = denoiser.layout
-    dt = (1 - start) / settings.steps
+    layout, steps = denoiser.layout, settings.steps or 1
+    dt = (1 - start) / steps
     log_ratio = exact_log_ratio if settings.exact_guidance else taylor_log_ratio
-    for step in range(settings.steps):
+    for step in range(steps):
         t = start + step * dt
         with torch.no_grad():
             p = (denoiser(x, t) / settings.x1_temperature).softmax(-1)
-        last = step == settings.steps - 1
+        last = step == steps - 1
         rate = jump_rates(denoiser.kind, p, x, t, 0.0 if last else settings.eta)
         if guides:
             moving = (rate > 0).any(-1) & ~kept
@@ -133,7 +167,11 @@ def _jump(change: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:
     """The next states, drawn with the probabilities `change` [n, D, S] of leaving for each state."""
     change = change.clamp(0, 1)
     stay = (1 - change.sum(-1, keepdim=True)).clamp(min=0)
-    p = change.scatter_add(-1, x[..., None], stay)
+    return _draw(change.scatter_add(-1, x[..., None], stay), generator)
+
+
+def _draw(p: Tensor, generator: torch.Generator) -> Tensor:
+    """One state [...] each, by the weights p [..., states]."""
     edges = p.cumsum(-1)
-    drawn = torch.rand(x.shape, generator=generator)[..., None] * edges[..., -1:]
-    return (drawn > edges).sum(-1).clamp(max=change.shape[-1] - 1)
+    drawn = torch.rand(p.shape[:-1], generator=generator)[..., None] * edges[..., -1:]
+    return (drawn > edges).sum(-1).clamp(max=p.shape[-1] - 1)

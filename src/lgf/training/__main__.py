@@ -20,11 +20,10 @@ def main() -> None:
 
 
 def _write(progress: Progress) -> None:
-    exact = "" if progress.exact is None else f"  exact {progress.exact:.4f}"
-    sys.stdout.write(
-        f"{progress.stage}  epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
-        f"validation {progress.validation_loss:.4f}{exact}  {progress.seconds_left:.0f} s left\n"
-    )
+    parts = [f"{progress.stage}  {progress.epoch}/{progress.epochs}"]
+    figures = {"loss": progress.loss, "validation": progress.validation_loss, "exact": progress.exact}
+    parts += [f"{name} {value:.4f}" for name, value in figures.items() if value is not None]
+    sys.stdout.write("  ".join([*parts, f"{progress.seconds_left:.0f} s left\n"]))
     sys.stdout.flush()
 
 

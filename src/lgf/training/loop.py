@@ -20,13 +20,13 @@ PLATEAU_FLOOR = 0.1
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands after an epoch."""
+    """Where a training stands after an epoch; of the corpus, epochs are sentences and there is no loss."""
 
     stage: str
     epoch: int
     epochs: int
-    loss: float
-    validation_loss: float
+    loss: float | None
+    validation_loss: float | None
     exact: float | None
     seconds_left: float
 

@@ -2,6 +2,7 @@
 
 import platform
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ def train(
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
-    corpus = _corpus(plan, grammar, work / "corpus")
+    corpus = _corpus(plan, grammar, work / "corpus", progress)
     n_held_out = max(1, round(plan.corpus.held_out * len(corpus)))
     autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
     tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
@@ -157,9 +158,16 @@ def _without_behaviour(
     return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
 
 
-def _corpus(plan: Recipe, grammar: Grammar, folder: Path) -> Corpus:
+def _corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report | None) -> Corpus:
+    begun = time.monotonic()
+
+    def report(found: int, size: int) -> None:
+        if progress is not None and found:
+            left = (time.monotonic() - begun) / found * (size - found)
+            progress(Progress("corpus", found, size, None, None, None, left))
+
     if not (folder / "corpus.json").is_file():
-        make_corpus(grammar, plan.corpus.size, plan.corpus.seed).save(folder)
+        make_corpus(grammar, plan.corpus.size, plan.corpus.seed, progress=report).save(folder)
     corpus = Corpus.load(folder, grammar)
     if corpus.facts["seed"] != plan.corpus.seed or len(corpus) > plan.corpus.size:
         raise RecipeError(f"{str(folder)!r} holds another corpus than the recipe asks for; train without resuming.")
