@@ -162,3 +162,11 @@ def test_held_out_experiments_have_their_say():
     assert found.best.held_out is not None
     assert found.best.held_out < 0.02
     assert found.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
+
+
+def test_a_search_without_time_still_has_its_first_iteration(stage):
+    _, language, evaluator = stage
+    settings = SearchSettings(population=5, max_seconds=-1.0)
+    population, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings)
+    assert len(history) == 1
+    assert len(population) == 5

@@ -15,8 +15,8 @@ from lgf.discovery.proposing import Proposer
 class SearchSettings:
     """Budgets and convergence of the outer loop; the convergence criteria are the paper's."""
 
-    population: int = 250
-    iterations: int = 20
+    population: int = 100
+    iterations: int = 12
     max_evaluations: int | None = None
     max_seconds: float | None = None
     top_share: float = 0.1  # top-k is this share of the population
@@ -84,7 +84,8 @@ def search(
         wanted = settings.population
         if settings.max_evaluations is not None:
             wanted = min(wanted, settings.max_evaluations - evaluations)
-        if wanted <= 0 or (settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds):
+        late = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
+        if wanted <= 0 or (late and len(population)):
             break
         proposer.tell(population)
         fresh = _fresh(proposer, population, wanted, settings.most_asks)

@@ -1,0 +1,52 @@
+"""The same search on a local Dask cluster, one worker of which dies in the middle."""
+
+import os
+import signal
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+
+from lgf.data import Knowledge, Observation, Problem, complete
+from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.language import make_language
+from lgf.discovery.proposing import EnumerationProposer
+from lgf.discovery.search import joblib_map
+from lgf.discovery.target import make_target
+from lgf.grammar import load_grammar
+from lgf.ode.skeleton import Equation, Skeleton
+from lgf.ode.solving import solve
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_killed_worker_does_not_change_the_result():
+    t = np.linspace(0, 5, 60)
+    truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), t).u
+    noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(t))
+    problem = Problem((Observation(t, noisy, initial=(0.13,)),), Knowledge(order=1))
+    target = make_target(problem, 1, [complete(problem.observations[0], 1)])
+    evaluator = Evaluator({1: target}, problem.knowledge)
+    proposals = EnumerationProposer([make_language(load_grammar("standard"), problem, target)]).ask(160)
+    alone = joblib_map(1)(evaluator, proposals)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+
+        def kill():
+            time.sleep(0.5)
+            os.kill(victim, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with joblib.parallel_config("dask"):
+            together = joblib_map(2)(evaluator, proposals)
+        killer.join()
+    assert [(str(c.skeleton), c.fit.values, c.objective) for c in together] == [
+        (str(c.skeleton), c.fit.values, c.objective) for c in alone
+    ]
