@@ -29,6 +29,7 @@ heads = 2
 training = {{ epochs = 2, batch = 32 }}
 [predictors]
 width = 16
+own_samples = 50
 training = {{ epochs = 1, batch = 32 }}
 """
 

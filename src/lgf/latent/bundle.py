@@ -36,7 +36,7 @@ class BundleError(ValueError):
 class ModelBundle:
     """A grammar and the networks trained on it.
 
-    predictors  static ones by name: order (class = order - 1), autonomous, forced (class 1 = yes)
+    predictors  static ones by name: order (its class; 0 is no equation of order 1 or 2), autonomous, forced (1 is yes)
     recipe      how it was trained
     metrics     what was measured of it
     versions    of the package, torch, numpy, python

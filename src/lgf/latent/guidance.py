@@ -35,13 +35,14 @@ class Predictor(nn.Module):
         self.header = nn.Linear(layout.header * states, width) if layout.header else None
         self.slot = nn.Linear(layout.summand * states, width) if layout.slots else None
         self.time = nn.Linear(1, width)
+        self.inner = nn.Linear(width, width) if layout.slots else None
         self.joint = nn.Linear(width, width) if layout.slots else None
         self.out = nn.Linear(width, max(classes, 1))
         self.log_sigma = nn.Parameter(torch.zeros(2))
 
     def forward(self, hot: Tensor, t: Tensor) -> Tensor:
         """Log-probabilities [n, classes], or means [n, 1], of one-hot tokens [n, D, S] at times [n]."""
-        return self._leave(functional.elu(self._enter(hot, t)).sum(1))
+        return self._leave(self._block(self._enter(hot, t)).sum(1))
 
     def changed(self, x: Tensor, t: Tensor, where: Tensor) -> Tensor:
         """The same for tokens x [n, D] with one of the m tokens `where` [n, D] changed to each state: [m, S, ...].
@@ -50,7 +51,7 @@ class Predictor(nn.Module):
         """
         layout, states = self.layout, self.layout.states
         before = self._enter(functional.one_hot(x, states).float(), t)
-        pooled = functional.elu(before)
+        pooled = self._block(before)
         total = pooled.sum(1)
         row, token = where.nonzero(as_tuple=True)
         # The header's block, if there is one, comes first, as do its tokens.
@@ -62,7 +63,7 @@ class Predictor(nn.Module):
         weights = table[first[:, None] + torch.arange(states)]
         after = before[row, block][:, None] + weights - table[first + x[row, token]][:, None]
         rest = (total[row] - pooled[row, block])[:, None]
-        return self._leave(rest + functional.elu(after))
+        return self._leave(rest + self._block(after))
 
     def _enter(self, hot: Tensor, t: Tensor) -> Tensor:
         """[n, blocks, width], the header's block first: linear in the one-hots."""
@@ -71,6 +72,10 @@ class Predictor(nn.Module):
         if self.slot is not None:
             parts.append(self.slot(slots.flatten(2)))
         return torch.cat(parts, 1) + self.time(t[:, None])[:, None]
+
+    def _block(self, entered: Tensor) -> Tensor:
+        hidden = functional.elu(entered)
+        return hidden if self.inner is None else functional.elu(self.inner(hidden))
 
     def _leave(self, pooled: Tensor) -> Tensor:
         if self.joint is not None:

@@ -18,6 +18,7 @@ from lgf.ode.skeleton import NoEquation, Skeleton, order_of
 DRAWN = 1000
 COMPARED = 1000
 SHOWN = 3
+GUIDE_TEMPERATURE = 0.5
 
 
 def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoencoder | None) -> dict[str, Any]:
@@ -79,9 +80,9 @@ def _guided(bundle: ModelBundle) -> dict[str, float]:
     """How often guidance alone gives the wanted order."""
     if "order" not in bundle.predictors:
         return {}
-    result = {}
+    result = {"guide_temperature": GUIDE_TEMPERATURE}
     for order in (1, 2):
-        guides = [Guide(bundle.predictors["order"], order - 1)]
+        guides = [Guide(bundle.predictors["order"], order, GUIDE_TEMPERATURE)]
         tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
         result[f"guided_to_order_{order}"] = sum(s is not None and s.order == order for s in found) / len(found)

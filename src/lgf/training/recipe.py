@@ -77,9 +77,10 @@ class DenoiserRecipe(_Table):
 
 
 class PredictorRecipe(_Table):
-    """The static predictors: order, autonomy, forcing."""
+    """The static predictors: order, autonomy, forcing; `own_samples` of the flow are added to the corpus."""
 
     width: int = Field(default=128, ge=1)
+    own_samples: int = Field(default=8000, ge=0)
     training: TrainingRecipe = TrainingRecipe(epochs=6, batch=512)
 
 

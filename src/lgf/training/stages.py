@@ -12,15 +12,16 @@ import torch
 
 import lgf
 from lgf.data.corpus import Corpus, make_corpus
-from lgf.grammar import Grammar, load_grammar
-from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, encode, new_autoencoder
+from lgf.grammar import Grammar, load_grammar, unpad
+from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, decode, encode, new_autoencoder
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.latent.flow import Denoiser, flow_loss
 from lgf.latent.guidance import Predictor, predictor_loss
 from lgf.latent.measuring import exact_share
+from lgf.latent.sampling import sample
 from lgf.training.loop import Progress, fit
-from lgf.training.measures import measure
+from lgf.training.measures import measure, skeleton
 from lgf.training.recipe import Recipe, RecipeError, load_recipe
 
 Report = Callable[[Progress], None]
@@ -48,12 +49,7 @@ def train(
     autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
     tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
     denoiser = train_denoiser(plan, autoencoder, tokens, n_held_out, work, progress)
-    labels = {"order": corpus.order.astype(int) - 1, "autonomous": corpus.autonomous, "forced": corpus.forced}
-    predictors = {
-        name: train_predictor(plan, denoiser, tokens, label, name, n_held_out, work, progress)
-        for name, label in labels.items()
-        if len(np.unique(label)) > 1
-    }
+    predictors = train_predictors(plan, autoencoder, denoiser, tokens, corpus, n_held_out, work, progress)
     bundle = ModelBundle(
         plan.name, grammar, plan.autoencoder.settings(), autoencoder, denoiser, predictors,
         recipe=plan.model_dump(mode="json"), metrics={}, seed=plan.seed, versions=_versions(),
@@ -125,23 +121,56 @@ def train_denoiser(
     return model
 
 
-def train_predictor(
+def train_predictors(
     plan: Recipe,
+    autoencoder: Autoencoder,
     denoiser: Denoiser,
     tokens: torch.Tensor,
-    label: np.ndarray,
-    name: str,
+    corpus: Corpus,
     n_held_out: int,
     work: Path | None = None,
     progress: Report | None = None,
+) -> dict[str, Predictor]:
+    """The trained predictors of order, autonomy and forcing, of those that the corpus tells apart.
+
+    They learn from the corpus and from the flow's own samples, which also hold what the corpus does not: sentences
+    that are no equation (order 0), and codes that no sentence has.
+    """
+    grammar = autoencoder.grammar
+    drawn = sample(denoiser, plan.predictors.own_samples, plan.seed)
+    found = [skeleton(grammar, derivation) for derivation in unpad(grammar, decode(autoencoder, drawn))]
+    known = [s is not None and s.order <= 2 for s in found]
+    labels = {
+        "order": ([s.order if s is not None and s.order <= 2 else 0 for s in found], corpus.order),
+        "autonomous": ([s is not None and s.autonomous for s in found], corpus.autonomous),
+        "forced": ([s is not None and s.forced for s in found], corpus.forced),
+    }
+    predictors = {}
+    for name, (of_drawn, of_corpus) in labels.items():
+        if len(np.unique(of_corpus)) < 2:
+            continue
+        rows = np.ones(len(drawn), dtype=bool) if name == "order" else np.array(known, dtype=bool)
+        x = torch.cat([torch.from_numpy(drawn[rows]).long(), tokens])
+        y = torch.from_numpy(np.concatenate([np.asarray(of_drawn, dtype=int)[rows], of_corpus])).long()
+        predictors[name] = _train_predictor(plan, denoiser, x, y, name, n_held_out, work, progress)
+    return predictors
+
+
+def _train_predictor(
+    plan: Recipe,
+    denoiser: Denoiser,
+    tokens: torch.Tensor,
+    labels: torch.Tensor,
+    name: str,
+    n_held_out: int,
+    work: Path | None,
+    progress: Report | None,
 ) -> Predictor:
-    """The trained predictor of a categorical label."""
-    y = torch.from_numpy(np.array(label)).long()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = Predictor(denoiser.layout, int(y.max()) + 1, plan.predictors.width, denoiser.kind)
+        model = Predictor(denoiser.layout, int(labels.max()) + 1, plan.predictors.width, denoiser.kind)
     fit(
-        model, lambda rows: predictor_loss(model, tokens[rows], y[rows]), len(tokens) - n_held_out, n_held_out,
+        model, lambda rows: predictor_loss(model, tokens[rows], labels[rows]), len(tokens) - n_held_out, n_held_out,
         plan.predictors.training, plan.seed, f"predictor of {name}",
         checkpoint=work and work / f"{name}.safetensors", progress=progress,
     )  # fmt: skip

@@ -395,7 +395,7 @@ def integrate(
     return steps
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(inline="always", error_model="numpy")
 def _highest_derivative(
     code, outputs, degree, n, n_active, t, table, table_start, table_rate, root, root_slope, R, S, K, Y, reached
 ):  # fmt: skip

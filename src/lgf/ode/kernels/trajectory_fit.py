@@ -62,7 +62,8 @@ def make_work(n_registers, n, p, longest):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+# inline="always" where a kernel has few callers: numba optimises a callee anew inside every caller.
+@njit(inline="always", error_model="numpy")
 def _solve_experiment(
     code, outputs, degree, literals, n, p, record, e, N, X, n_active, rtol, max_steps, shared, with_top, work
 ):  # fmt: skip
@@ -137,6 +138,21 @@ def losses_of_lanes(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _accumulate(J, P, rows, A, g):
+    """Add J J' to the lower half of A and J r to g, the residual r being the last row of J."""
+    for i in range(P):
+        for j in range(i + 1):
+            s = 0.0
+            for row in range(rows):
+                s += J[i, row] * J[j, row]
+            A[i, j] += s
+        s = 0.0
+        for row in range(rows):
+            s += J[i, row] * J[P, row]
+        g[i] += s
+
+
+@njit(inline="always", error_model="numpy")
 def _normal_equations(
     code, outputs, degree, literals, n, p, P, record, windows, x, lower, upper, rtol, max_steps, with_top, work, X, J,
     steps_of, A, g,
@@ -215,16 +231,7 @@ def _normal_equations(
             done = last
             if P == 0:
                 break
-        for i in range(P):
-            for j in range(i + 1):
-                s = 0.0
-                for row in range(rows):
-                    s += J[i, row] * J[j, row]
-                A[i, j] += s
-            s = 0.0
-            for row in range(rows):
-                s += J[i, row] * J[P, row]
-            g[i] += s
+        _accumulate(J, P, rows, A, g)
     for e in range(windows.shape[0]):
         for d in range(n):
             free = record.unknown[e, d]
@@ -294,14 +301,21 @@ def fit_trajectory(
     damping = 1e-3
     failures = 0
     moved = True
-    for _ in range(max_iterations):
-        loss, tried, status = _normal_equations(
-            code, outputs, degree, literals, n, p, P, record, windows, x, lower, upper, rtol, max_steps, with_top,
-            work, X, J, steps_of, A, g,
-        )  # fmt: skip
-        steps += tried
-        solves += P + 1
-        best = min(best, loss)
+    settled = False
+    patience = max_steps
+    for iteration in range(max_iterations + 1):
+        if moved:
+            loss, tried, status = _normal_equations(
+                code, outputs, degree, literals, n, p, P, record, windows, x, lower, upper, rtol, max_steps, with_top,
+                work, X, J, steps_of, A, g,
+            )  # fmt: skip
+            steps += tried
+            solves += P + 1
+            best = min(best, loss)
+            # A trial that needs far more steps than the point it leaves is no improvement worth waiting for.
+            patience = min(max_steps, 2 * tried + 50)
+        if settled or iteration == max_iterations:
+            break
         for j in range(P):
             held[j] = (x[j] <= lower[j] and g[j] > 0.0) or (x[j] >= upper[j] and g[j] < 0.0)
         for k in range(LANES):
@@ -310,8 +324,6 @@ def fit_trajectory(
                 z = x[j] + change[j]
                 z = z if abs(z) < 1e8 else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
-        # A trial that needs far more steps than the point it leaves is no improvement worth waiting for.
-        patience = min(max_steps, 2 * tried + 50)
         tried, _ = losses_of_lanes(
             code, outputs, degree, literals, n, p, record, windows, X, LANES, rtol, patience, with_top, work
         )
@@ -322,24 +334,17 @@ def fit_trajectory(
             if work.loss[k] < work.loss[winner]:
                 winner = k
         moved = work.loss[winner] < best
-        if not moved:
-            damping = min(damping * 1e4, 1e8)
-            failures += 1
-        else:
+        if moved:
             gain = (best - work.loss[winner]) / best
             best = work.loss[winner]
             for j in range(P):
                 x[j] = X[j, winner]
             damping = min(max(damping * 10.0 ** (winner - 3), 1e-9), 1e8)
-            failures = 2 if gain < (far_tolerance if best > far_loss else tolerance) else 0
-        if failures >= 2 or steps > budget:
-            break
-    if moved:
-        loss, tried, status = _normal_equations(
-            code, outputs, degree, literals, n, p, P, record, windows, x, lower, upper, rtol, max_steps, with_top,
-            work, X, J, steps_of, A, g,
-        )  # fmt: skip
-        steps += tried
-        solves += P + 1
-        best = min(best, loss)
+            failures = 0
+            settled = gain < (far_tolerance if best > far_loss else tolerance) or steps > budget
+        else:
+            damping = min(damping * 1e4, 1e8)
+            failures += 1
+            if failures >= 2 or steps > budget:
+                break
     return x, best, A, status, solves, steps
