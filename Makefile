@@ -7,7 +7,8 @@ LGF = $(BIN)/lgf
 .PHONY: test discover docs lint clean
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	# one thread each: two test processes already fill two cores
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check

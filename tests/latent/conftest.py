@@ -50,7 +50,7 @@ def small() -> Small:
         torch.manual_seed(0)
         autoencoder = new_autoencoder(grammar, settings, derivations)
         arranged = autoencoder.arrange(derivations)
-        pool = autoencoder.distinct(arranged)
+        pool = autoencoder.practice(arranged, 100, np.random.default_rng(0))
 
         def loss(rows: torch.Tensor) -> torch.Tensor:
             return autoencoder_loss(autoencoder, arranged[rows], None, settings, autoencoder.recombined(pool, 64))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from lgf.grammar import load_grammar, pad, restrict, sample, spell, split, unpad
+from lgf.grammar import join, load_grammar, pad, restrict, sample, spell, split, unpad
 from lgf.latent.autoencoder import (
     AutoencoderSettings,
     autoencoder_loss,
@@ -13,6 +13,7 @@ from lgf.latent.autoencoder import (
     new_autoencoder,
     squared_distances,
 )
+from lgf.latent.crossing import crossed
 from lgf.latent.measuring import behavioural_correlation, edits, exact_share, nearest
 from lgf.latent.placing import occurrences, sides
 
@@ -81,6 +82,18 @@ def test_too_large_a_sentence_is_refused(small):
     model = new_autoencoder(small.grammar, small.settings, pad(small.grammar, few))
     with pytest.raises(ValueError, match="holds at most"):
         encode(model, small.derivations)
+
+
+def test_crossed_summands_are_summands_of_the_grammar():
+    grammar = load_grammar("b3")
+    known = [s for d in sample(grammar, np.random.default_rng(0), 60, max_order=2) for s in split(grammar, d).summands]
+    known = [s for s in known if len(s) <= 15]
+    new = crossed(grammar, known, 300, np.random.default_rng(0), 15)
+    assert len(set(new) - set(known)) > 50
+    header = split(grammar, sample(grammar, np.random.default_rng(1), 1)[0]).header
+    for summand in new:
+        assert len(summand) <= 15
+        assert spell(grammar, join(grammar, header, [summand]))
 
 
 def test_occurrences_count_earlier_uses_of_the_left_hand_side():

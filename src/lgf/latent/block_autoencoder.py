@@ -8,7 +8,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from lgf.grammar import Extent, Grammar, decode_blocks, split, unpad
+from lgf.grammar import Extent, Grammar, decode_blocks, pad, split, unpad
+from lgf.latent.crossing import crossed
 from lgf.latent.layout import Layout
 from lgf.latent.placing import met_once, occurrences, placed, sides
 
@@ -51,18 +52,24 @@ class BlockAutoencoder(nn.Module):
     def recombined(self, arranged: Tensor, n: int) -> Tensor:
         """`n` arranged rows made of headers and summands of these rows, each drawn by torch's current generator.
 
-        Drawn from rows of distinct blocks (`distinct`) they let rare blocks be learned as well as frequent ones.
+        Drawn from rows of distinct blocks (`practice`) they let rare blocks be learned as well as frequent ones.
         """
         header, summands = self._cut(arranged)
         slots = torch.randint(len(arranged), (n, self.extent.summands))
         heads = header[torch.randint(len(arranged), (n,))]
         return torch.cat([heads, summands[:, 0][slots].flatten(1)], 1)
 
-    def distinct(self, arranged: Tensor) -> Tensor:
-        """Rows that hold every header and, in their first slot, every summand of the given ones equally often."""
+    def practice(self, arranged: Tensor, crossings: int, rng: np.random.Generator) -> Tensor:
+        """Rows that hold, equally often, every header of the given ones and, in their first slot, every summand.
+
+        Summands that exchanges of subtrees have made stand among them, since a corpus never shows all.
+        """
         header, summands = self._cut(arranged)
         heads = header.unique(dim=0) if self.extent.header else header[:1]
         blocks = summands.flatten(0, 1).unique(dim=0)
+        known = [summand for summand in unpad(self.grammar, blocks.numpy()) if summand]
+        new = crossed(self.grammar, known, crossings, rng, self.extent.summand)
+        blocks = torch.cat([blocks, torch.from_numpy(pad(self.grammar, new, self.extent.summand)).long()]).unique(dim=0)
         n = max(len(heads), len(blocks))
         rows = torch.full((n, arranged.shape[1]), self.grammar.n_rules)
         head, slots = self._cut(rows)

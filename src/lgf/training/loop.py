@@ -16,6 +16,7 @@ from lgf.training.recipe import TrainingRecipe
 
 PLATEAU_FACTOR = 0.9
 PLATEAU_FLOOR = 0.1
+LARGEST_GRADIENT = 0.5
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def _epoch(
         value = loss(batch)
         optimiser.zero_grad()
         value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
         optimiser.step()
         total += value.item() * len(batch)
     return total / len(rows)

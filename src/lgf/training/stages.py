@@ -26,6 +26,7 @@ from lgf.training.recipe import Recipe, RecipeError, load_recipe
 
 Report = Callable[[Progress], None]
 CHECKED = 500
+CROSSINGS = 20_000
 
 
 def train(
@@ -82,7 +83,9 @@ def train_autoencoder(
     arranged = model.arrange(derivations)
     behaviour = torch.from_numpy(np.array(corpus.behaviour))
     n_train = len(arranged) - n_held_out
-    pool = model.distinct(arranged[:n_train]) if isinstance(model, BlockAutoencoder) else None
+    pool = None
+    if isinstance(model, BlockAutoencoder):
+        pool = model.practice(arranged[:n_train], CROSSINGS, np.random.default_rng(plan.seed))
 
     def loss(rows: torch.Tensor) -> torch.Tensor:
         practice = None
