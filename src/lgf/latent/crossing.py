@@ -19,10 +19,10 @@ def crossed(
             found.setdefault(grammar.rules[summand[begin]].lhs, []).append(subtree)
     made: dict[Derivation, None] = {}
     for _ in range(n):
-        summand = summands[rng.integers(len(summands))]
+        summand = summands[int(rng.integers(len(summands)))]
         begin = int(rng.integers(len(summand)))
         known = found[grammar.rules[summand[begin]].lhs]
-        other = known[rng.integers(len(known))]
+        other = known[int(rng.integers(len(known)))]
         new = summand[:begin] + other + summand[_end(open_symbols, summand, begin) :]
         if len(new) <= longest:
             made[new] = None
