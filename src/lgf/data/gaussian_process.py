@@ -107,9 +107,11 @@ def _maximise(rows: Rows, clock: float | None, start: np.ndarray | None = None) 
     sizes = _sizes(rows)
     spacing = float(np.median(np.diff(np.unique(rows.t[rows.group >= 0]))))
     shortest = max(0.7 * spacing, _SHORTEST)
-    bounds = [(math.log(shortest), math.log(6.0)), (None, None)]
-    bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in sizes]
     starts = _starts(rows, sizes, shortest, clock) if start is None else [start]
+    # A scale without bounds can run off a flat likelihood until it overflows.
+    scales = [float(theta[1]) for theta in starts]
+    bounds = [(math.log(shortest), math.log(6.0)), (min(scales) - 12.0, max(scales) + 12.0)]
+    bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in sizes]
     options = {"maxiter": 60, "ftol": 1e-9}
     found = [
         minimize(_negative_log_likelihood, theta, (rows, clock), "L-BFGS-B", True, bounds=bounds, options=options)
