@@ -131,7 +131,7 @@ class PredictorSettings:
     """Training of a predictor, in steps of batches drawn at random."""
 
     steps: int = 60
-    batch: int = 512
+    batch: int = 256
     learning_rate: float = 3e-3
     weight_decay: float = 1e-2
 
