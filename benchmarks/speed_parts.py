@@ -16,7 +16,7 @@ from lgf.data.problems import problem_named
 from lgf.discovery.constants import FitSettings, fit_constants
 from lgf.ode.kernels.machine import LANES
 from lgf.ode.kernels.residual import residual_loss
-from lgf.ode.kernels.trajectory_fit import losses_of_lanes, make_work
+from lgf.ode.kernels.trajectory_fit import fit_trajectory
 from lgf.ode.program import compile_skeleton
 
 _CLOCK = "import json, time; wall = time.perf_counter()\n"
@@ -60,14 +60,14 @@ def kernels() -> dict[str, float]:
             compiled.linear, values, target.t, target.states, target.forcing, weight,
         )  # fmt: skip
 
-    windows = target.windows()
-    work = make_work(flow.n_registers, compiled.order, compiled.n_constants, int(windows.max()))
-    lanes = np.repeat(values[:, None], LANES, axis=1)
+    starts = np.tile(values, (LANES, 1))
+    unlimited = np.full(compiled.n_constants, np.inf)
 
     def trajectories() -> None:
-        losses_of_lanes(
-            flow.code, flow.outputs, compiled.degree, flow.literals, compiled.order, compiled.n_constants,
-            target.record, windows, lanes, LANES, settings.rtol, settings.steps_per_solve, target.with_top, work,
+        fit_trajectory(
+            flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
+            compiled.n_constants, target.record, target.windows(), starts, -unlimited, unlimited, settings.rtol,
+            settings.steps_per_solve, target.with_top, -1.0, 0, 0.0, 0.0, 0.0, 0.0, 0,
         )  # fmt: skip
 
     compiling = best_time(lambda: [compile_skeleton(s, target.formula) for s in skeletons]) / len(skeletons)

@@ -5,7 +5,6 @@ solved equation, with a growing window when only derivatives of u were measured)
 the result is poor. The paper's two-stage Nelder-Mead search is the other method.
 """
 
-import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from lgf.discovery.starting import starting_points
+from lgf.discovery.starting import halton, starting_points
 from lgf.discovery.target import Target
 from lgf.ode.kernels.machine import LANES
 from lgf.ode.kernels.residual import fit_residual, residual_loss
-from lgf.ode.kernels.trajectory_fit import fit_trajectory, losses_of_lanes, make_work
+from lgf.ode.kernels.trajectory_fit import fit_trajectory
 from lgf.ode.program import CompiledSkeleton, compile_skeleton
 from lgf.ode.skeleton import Equation, Skeleton
 from lgf.ode.solving import STATUSES
@@ -38,10 +37,12 @@ class FitSettings:
     method: FitMethod = FitMethod.LEAST_SQUARES
     gate: float | None = None  # theta_DE: above this residual the trajectory is not solved; None = no gate
     n_starts: int = 96
+    n_screened: int = 128  # the starts are compared on about so many samples
     n_refined: int = 3
-    residual_iterations: int = 25
+    residual_iterations: int = 12
     windows: tuple[float, ...] = (0.1, 0.18, 0.32, 0.56, 1.0)  # grown when the first guess misses the whole window
     grow_above: float = 0.5  # by more than this (relative loss)
+    give_up: float = 1.0  # times the signal in a window: with more than that left it grows no further
     iterations: int = 20
     tolerance: float = 3e-3
     far: float = 10.0  # above this many times the loss of the noise alone a fit
@@ -50,6 +51,7 @@ class FitSettings:
     steps_per_solve: int = 1000
     steps_per_fit: int = 4000  # a quarter of it for equations whose highest derivative must be searched for
     rescue_above: float = 4.0  # in units of the loss that the noise alone would leave
+    rescue_below: float = 10.0  # a second try whose best start has a larger loss goes no further
     coarse_iterations: int = 50  # Nelder-Mead, first stage, and its tolerances
     coarse_fatol: float = 0.1
     coarse_xatol: float = 0.5
@@ -125,7 +127,7 @@ def fit_constants(
     if settings.method is FitMethod.NELDER_MEAD:
         found = _nelder_mead(compiled, target, settings, starts[0], lower, upper)
     else:
-        found = _trajectory_stage(skeleton, compiled, target, settings, starts, lower, upper, rescue=start is None)
+        found = _trajectory_stage(compiled, target, settings, starts, lower, upper, rescue=start is None)
     p = compiled.n_constants
     values = found.x[:p]
     return ConstantFit(
@@ -157,8 +159,8 @@ def _residual_stage(
     found, losses, _ = fit_residual(
         basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
         compiled.linear, compiled.nonlinear, starting_points(compiled, target, settings.n_starts), lower, upper,
-        target.t, target.states, target.forcing, np.ones(len(target.t)), settings.n_refined,
-        settings.residual_iterations,
+        target.t, target.states, target.forcing, np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1),
+        settings.n_refined, settings.residual_iterations,
     )  # fmt: skip
     return found, float(losses[0])
 
@@ -172,7 +174,6 @@ def _residual(compiled: CompiledSkeleton, target: Target, values: np.ndarray) ->
 
 
 def _trajectory_stage(
-    skeleton: Skeleton,
     compiled: CompiledSkeleton,
     target: Target,
     settings: FitSettings,
@@ -182,16 +183,18 @@ def _trajectory_stage(
     rescue: bool,
 ) -> _Found:
     """The best trajectory found."""
-    loss, _ = _lane_loss(compiled, target, settings, np.clip(starts[0], lower, upper), target.windows())
-    grow = rescue and not loss <= settings.grow_above
-    best = _levenberg(compiled, target, settings, starts, lower, upper, grow)
-    poor = settings.rescue_above * target.noise_loss
-    if rescue and not best.loss <= poor and compiled.n_constants:
-        others = _other_starts(skeleton, compiled, target, starts, best.x)
-        second = _levenberg(compiled, target, settings, others, lower, upper, not grow)
-        evaluations, steps = best.evaluations + second.evaluations, best.steps + second.steps
-        best = (second if second.loss < best.loss else best)._replace(evaluations=evaluations, steps=steps)
-    return best
+    leave_above = settings.grow_above if rescue else np.inf
+    found = [_levenberg(compiled, target, settings, starts, lower, upper, (1.0,), leave_above)]
+    grown = found[0].loss > leave_above
+    if grown:
+        found.append(_levenberg(compiled, target, settings, starts, lower, upper, settings.windows))
+    best = min(found, key=lambda f: f.loss)
+    if rescue and not best.loss <= settings.rescue_above * target.noise_loss and compiled.n_constants:
+        others = _other_starts(compiled, target, starts, best.x)
+        windows = (1.0,) if grown else settings.windows
+        found.append(_levenberg(compiled, target, settings, others, lower, upper, windows, settings.rescue_below))
+        best = min(found, key=lambda f: f.loss)
+    return best._replace(evaluations=sum(f.evaluations for f in found), steps=sum(f.steps for f in found))
 
 
 def _levenberg(
@@ -201,56 +204,54 @@ def _levenberg(
     starts: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
-    grow: bool,
+    fractions: tuple[float, ...],
+    leave_above: float = np.inf,
 ) -> _Found:
-    """Levenberg-Marquardt on the whole window, or on windows that grow to it."""
-    flow = compiled.flow
+    """Levenberg-Marquardt on windows that grow to the whole record, each from what the one before has found."""
     budget = settings.steps_per_fit if compiled.degree == 1 else settings.steps_per_fit // 4
-    evaluations = steps = 0
-    result = None
-    for fraction in settings.windows if grow else (1.0,):
-        whole = fraction == 1.0
-        result = _Found(*fit_trajectory(
-            flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
-            compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
-            settings.steps_per_solve, target.with_top, settings.iterations if whole else 3,
-            settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
-            settings.far_tolerance, budget,
-        ))  # fmt: skip
-        evaluations += result.evaluations
-        steps += result.steps
-        starts = result.x[None, :]
-        if steps > budget and not whole:
-            loss, status = _lane_loss(compiled, target, settings, result.x, target.windows())
-            return _Found(result.x, loss, result.normal, status, evaluations + 1, steps)
-    assert result is not None
-    return result._replace(evaluations=evaluations, steps=steps)
+    found: list[_Found] = []
+    for fraction in fractions:
+        found.append(_on_window(compiled, target, settings, starts, lower, upper, fraction, leave_above, budget))
+        starts = found[-1].x[None, :]
+        hopeless = found[-1].loss > settings.give_up * target.signal(fraction)
+        if fraction < 1.0 and (hopeless or sum(f.steps for f in found) > budget):
+            found.append(_on_window(compiled, target, settings, starts, lower, upper, 1.0, -1.0, budget))
+            break
+    evaluations, steps = sum(f.evaluations for f in found), sum(f.steps for f in found)
+    return found[-1]._replace(evaluations=evaluations, steps=steps)
 
 
-def _lane_loss(
-    compiled: CompiledSkeleton, target: Target, settings: FitSettings, x: np.ndarray, windows: np.ndarray
-) -> tuple[float, int]:
-    flow = compiled.flow
-    work = make_work(flow.n_registers, compiled.order, compiled.n_constants, int(windows.max()))
-    lanes = np.repeat(np.asarray(x, float)[:, None], LANES, axis=1)
-    _, status = losses_of_lanes(
-        flow.code, flow.outputs, compiled.degree, flow.literals, compiled.order, compiled.n_constants, target.record,
-        windows, lanes, 1, settings.rtol, settings.steps_per_solve, target.with_top, work,
-    )  # fmt: skip
-    return float(work.loss[0]), int(status)
+def _on_window(
+    compiled: CompiledSkeleton,
+    target: Target,
+    settings: FitSettings,
+    starts: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    fraction: float,
+    leave_above: float,
+    budget: int,
+) -> _Found:
+    """Levenberg-Marquardt on the first `fraction` of the record; the best start as it is if above leave_above."""
+    flow, whole = compiled.flow, fraction == 1.0
+    return _Found(*fit_trajectory(
+        flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
+        compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
+        settings.steps_per_solve, target.with_top, leave_above, settings.iterations if whole else 3,
+        settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
+        settings.far_tolerance, settings.give_up * target.signal(fraction), budget,
+    ))  # fmt: skip
 
 
-def _other_starts(
-    skeleton: Skeleton, compiled: CompiledSkeleton, target: Target, starts: np.ndarray, x: np.ndarray
-) -> np.ndarray:
-    """Eight starts for a second try: what was found so far, ones, absolute values, random signs and scales."""
-    rng = np.random.default_rng(zlib.crc32(str(skeleton).encode()))
+def _other_starts(compiled: CompiledSkeleton, target: Target, starts: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Eight starts for a second try: what was found so far, ones, absolute values, other signs and scales."""
     p = compiled.n_constants
     rows = [starts[0, :p], x[:p], np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
     rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]
-    while len(rows) < LANES:
-        rows.append(starts[0, :p] * rng.choice([-1.0, 1.0], p) * 10.0 ** rng.uniform(-1, 1, p))
-    return np.hstack([np.array(rows), np.tile(target.initial_guess(), (LANES, 1))])
+    missing = LANES - len(rows)
+    draws = halton(2 * p, missing)
+    signs, scales = np.where(draws[:, :p] < 0.5, -1.0, 1.0), 10.0 ** (2.0 * draws[:, p:] - 1.0)
+    return np.hstack([np.vstack([*rows, starts[0, :p] * signs * scales]), np.tile(target.initial_guess(), (LANES, 1))])
 
 
 def _nelder_mead(
@@ -262,13 +263,12 @@ def _nelder_mead(
     upper: np.ndarray,
 ) -> _Found:
     """The paper's two stages, by SciPy, on the solution loss; from 1 for every constant."""
-    windows = target.windows()
     evaluations = 0
 
     def objective(x: np.ndarray) -> float:
         nonlocal evaluations
         evaluations += 1
-        return _lane_loss(compiled, target, settings, np.clip(x, lower, upper), windows)[0]
+        return _on_window(compiled, target, settings, x[None, :], lower, upper, 1.0, -1.0, 0).loss
 
     x = np.concatenate([np.ones(compiled.n_constants), start[compiled.n_constants :]])
     if len(x):
@@ -283,8 +283,9 @@ def _nelder_mead(
             x = np.clip(found.x, lower, upper)
             if not found.fun < settings.refine_below:
                 break
-    loss, status = _lane_loss(compiled, target, settings, x, windows)
-    return _Found(x, loss, np.zeros((len(x), len(x))), status, evaluations + 1, 0)
+    return _on_window(compiled, target, settings, x[None, :], lower, upper, 1.0, -1.0, 0)._replace(
+        evaluations=evaluations + 1
+    )
 
 
 def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
@@ -297,7 +298,9 @@ def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
     scale = np.sqrt(np.diag(normal))
     seen = scale > 0
     result[~seen, ~seen] = np.inf
-    if seen.any() and np.isfinite(loss):
+    if not loss < 1.0:
+        result[:] = np.inf  # a fit that explains nothing determines nothing
+    elif seen.any():
         index = np.ix_(seen, seen)
         correlation = normal[index] / np.outer(scale[seen], scale[seen])
         values, vectors = np.linalg.eigh(correlation)

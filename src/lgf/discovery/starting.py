@@ -21,23 +21,26 @@ def starting_points(compiled: CompiledSkeleton, target: Target, n_starts: int) -
     # Equal places first share one value: sin(C*t)/cos(C*t) and the like mean one frequency more often than two.
     same = [(r.place in ("sin", "cos"), r.cofactor) for r in compiled.roles]
     shared = max(n_starts // 2, 8)
-    draws = _halton(len(lists), n_starts + shared)
-    rows = []
-    for i, draw in enumerate(draws):
-        if i < shared:
-            first = {key: same.index(key) for key in same}
-            draw = np.array([draw[first[key]] for key in same])
-        rows.append([c[int(x * len(c))] for c, x in zip(lists, draw, strict=True)])
-    return np.array(rows)
+    draws = halton(len(lists), n_starts + shared).copy()
+    draws[:shared] = draws[:shared, [same.index(key) for key in same]]
+    return np.column_stack([c[(x * len(c)).astype(np.int64)] for c, x in zip(lists, draws.T, strict=True)])
 
 
-@lru_cache(maxsize=32)
-def _halton(dimensions: int, n: int) -> np.ndarray:
+@lru_cache(maxsize=128)
+def halton(dimensions: int, n: int) -> np.ndarray:
+    """Points of the Halton set in the unit cube, the first (all zeros) left out."""
     return qmc.Halton(dimensions, scramble=False).random(n + 1)[1:]
 
 
 def choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
-    """Values worth trying for a constant in this role."""
+    """Values worth trying for a constant in this role; kept, since a search asks for the same few again and again."""
+    key = role, n_starts
+    if key not in target.kept:
+        target.kept[key] = _choices(role, target, n_starts)
+    return target.kept[key]
+
+
+def _choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
     if role.place == "exponent":
         return np.array([0.5, 1.5, 2.5, -1.0, 3.0, 0.25, -0.5, 1.2, 0.8, 2.0, -2.0, 4.0])
     if role.place == "offset":

@@ -34,6 +34,7 @@ class Target:
     n_samples: int
     n_unknown: int  # initial values that must be fitted
     noise: np.ndarray = field(repr=False)  # [order + 1] estimated standard deviation, NaN where not measured
+    kept: dict = field(default_factory=dict, repr=False)  # starts by role: a cache, filled as they are asked for
 
     @property
     def n_experiments(self) -> int:
@@ -60,6 +61,15 @@ class Target:
         """How many samples of each experiment lie in the first `fraction` of it (at least five)."""
         lengths = np.diff(self.record.first)
         return np.minimum(lengths, np.maximum(np.ceil(fraction * lengths).astype(np.int64), 5))
+
+    def signal(self, fraction: float) -> float:
+        """The loss of the answer 0 on the first `fraction` of each experiment."""
+        pairs = zip(self.record.first[:-1], self.windows(fraction), strict=True)
+        return sum(float(self._powers[begin : begin + n].sum()) for begin, n in pairs)
+
+    @cached_property
+    def _powers(self) -> np.ndarray:
+        return np.sum(self.record.weight * self.record.data**2, axis=1)
 
     def initial_guess(self) -> np.ndarray:
         """First guess of the unknown initial values."""

@@ -115,10 +115,10 @@ def _integrate(
     C, y = lanes
     window = float(t[-1] - t[0])
     integrate(
-        flow.code, flow.outputs, degree, flow.literals, n, C, 1, y, t, *table, rtol, np.full(n, rtol * 1e-2 * scale),
-        window / 20 if window > 0 else 1.0, limit, np.full(n, 1e-6 * scale), max_steps, False, with_top, *branch,
-        np.zeros((flow.n_registers, LANES)), np.zeros((N_WORK, LANES)), np.zeros((N_STAGES, n, LANES)), trajectories,
-        reached, status,
+        flow.code, flow.outputs, degree, flow.literals, n, C, 1, y, np.array(t), *table, rtol,
+        np.full(n, rtol * 1e-2 * scale), window / 20 if window > 0 else 1.0, limit, np.full(n, 1e-6 * scale), max_steps,
+        False, with_top, *branch, np.zeros((flow.n_registers, LANES)), np.zeros((N_WORK, LANES)),
+        np.zeros((N_STAGES, n, LANES)), trajectories, reached, status,
     )  # fmt: skip
     states = trajectories[:, :, 0].copy()
     states[reached[0] :] = np.nan

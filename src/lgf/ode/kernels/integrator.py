@@ -12,42 +12,48 @@ import math
 import numpy as np
 from numba import njit
 
+from lgf.ode.kernels import FAST, INNER, KERNEL
 from lgf.ode.kernels.elementary import exponential, logarithm
 from lgf.ode.kernels.machine import LANES, execute_lanes
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
 
 # Rows of the workspace S.
-TIME, STEP, TRIED, ERROR, ACTIVE, ROOT, ROOT_SLOPE, ROOT_TIME, LAST_ROOT, LAST_TIME = range(10)
-N_WORK = 10
+TIME, STEP, TRIED, ERROR, ACTIVE, ROOT, ROOT_SLOPE, ROOT_TIME, LAST_ROOT, LAST_TIME, NEWTON_VALUE, NEWTON_AT = range(12)
+N_WORK = 12
 N_STAGES = 8  # seven stages and one row of scratch
 
-_FAST = {"contract", "nsz", "arcp"}
 
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FAST)
 def slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, stage):
-    """Write the derivative of every state of every lane, at what R holds, to K[stage]."""
-    if degree == 1:
-        execute_lanes(code, R, table, table_start, table_rate)
-        for d in range(n):
-            o = np.uint64(outputs[d])
+    """Write the derivative of every state of every lane, at what R holds, to K[stage].
+
+    degree is that of the equation in its highest derivative; 0 says that it is no polynomial, and Newton's method
+    runs the program twice an iteration, the second time beside the point.
+    """
+    if degree != 1:
+        for d in range(n - 1):
             for k in range(LANES):
-                K[stage, d, k] = R[o, k]
-        return
-    for d in range(n - 1):
+                K[stage, d, k] = R[2 + d, k]
         for k in range(LANES):
-            K[stage, d, k] = R[2 + d, k]
-    if degree >= 2:
+            R[n + 1, k] = S[ROOT, k] + S[ROOT_SLOPE, k] * (R[0, k] - S[ROOT_TIME, k])
+    for run in range(40):
         execute_lanes(code, R, table, table_start, table_rate)
-        for k in range(LANES):
-            guess = S[ROOT, k] + S[ROOT_SLOPE, k] * (R[0, k] - S[ROOT_TIME, k])
-            K[stage, n - 1, k] = _polynomial_root(R, outputs, degree, k, guess)
-        return
-    _general_root(code, outputs, n, R, table, table_start, table_rate, S, K, stage)
+        if degree == 1:
+            for d in range(n):
+                o = np.uint64(outputs[d])
+                for k in range(LANES):
+                    K[stage, d, k] = R[o, k]
+            return
+        if degree >= 2:
+            for k in range(LANES):
+                K[stage, n - 1, k] = _polynomial_root(R, outputs, degree, k, R[n + 1, k])
+            return
+        if _newton(outputs[0], n, R, S, K, stage, run % 2 == 1):
+            return
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _polynomial_root(R, outputs, degree, k, guess):
     """The root next to the guess of the polynomial whose coefficients stand in the output registers of lane k."""
     if degree == 2:
@@ -82,38 +88,30 @@ def _polynomial_root(R, outputs, degree, k, guess):
     return np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _general_root(code, outputs, n, R, table, table_start, table_rate, S, K, stage):
-    """Newton's method, lane by lane in step, on a residual of any form in the highest derivative."""
+@njit(**INNER)
+def _newton(out, n, R, S, K, stage, beside):
+    """Half an iteration of Newton's method on the highest derivative, in all lanes; whether all have settled."""
     top = n + 1
-    out = outputs[0]
-    value = np.empty(LANES)
-    at = np.empty(LANES)
-    for k in range(LANES):
-        R[top, k] = S[ROOT, k] + S[ROOT_SLOPE, k] * (R[0, k] - S[ROOT_TIME, k])
-        K[stage, n - 1, k] = np.nan
-    for _ in range(20):
-        execute_lanes(code, R, table, table_start, table_rate)
+    if not beside:
         for k in range(LANES):
-            value[k] = R[out, k]
-            at[k] = R[top, k]
+            S[NEWTON_VALUE, k] = R[out, k]
+            S[NEWTON_AT, k] = R[top, k]
             R[top, k] += 1e-6 * (abs(R[top, k]) + 1e-3)
-        execute_lanes(code, R, table, table_start, table_rate)
-        settled = True
-        for k in range(LANES):
-            slope = (R[out, k] - value[k]) / (R[top, k] - at[k])
-            change = value[k] / slope
-            R[top, k] = at[k] - change
-            if abs(change) <= 1e-8 * (abs(R[top, k]) + 1e-6):
-                K[stage, n - 1, k] = R[top, k]
-            else:
-                K[stage, n - 1, k] = np.nan
-                settled = False
-        if settled:
-            return
+        return False
+    settled = True
+    for k in range(LANES):
+        slope = (R[out, k] - S[NEWTON_VALUE, k]) / (R[top, k] - S[NEWTON_AT, k])
+        change = S[NEWTON_VALUE, k] / slope
+        R[top, k] = S[NEWTON_AT, k] - change
+        if abs(change) <= 1e-8 * (abs(R[top, k]) + 1e-6):
+            K[stage, n - 1, k] = R[top, k]
+        else:
+            K[stage, n - 1, k] = np.nan
+            settled = False
+    return settled
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FAST)
 def _stage_state(s, n, y, S, K, R):
     """Put time and states of stage s into the registers."""
     for k in range(LANES):
@@ -159,7 +157,7 @@ def _stage_state(s, n, y, S, K, R):
                 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FAST)
 def _step_factor(n, y, S, K, R, rtol, atol):
     """Write to S[ERROR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted)."""
     for k in range(LANES):
@@ -182,7 +180,7 @@ def _step_factor(n, y, S, K, R, rtol, atol):
         S[ERROR, k] = 0.9 * exponential(-0.1 * logarithm(S[ERROR, k] / n + 1e-20))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FAST)
 def _dense_coefficient(h, K, d, k):
     return h * (
         -12715105075 / 11282082432 * K[0, d, k]
@@ -194,7 +192,7 @@ def _dense_coefficient(h, K, d, k):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FAST)
 def _remember_root(S, K, n, k, time):
     """Keep the highest derivative at an accepted time, and its slope, for the next guess of the branch."""
     w = K[0, n - 1, k]
@@ -206,25 +204,26 @@ def _remember_root(S, K, n, k, time):
     S[LAST_TIME, k] = time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
-    """Move all lanes a hair into the window if the slopes at the start are not finite (0/0 at t = 0, say)."""
+    """Whether the slopes at the start are not finite (0/0, say): all lanes then move a hair into the window."""
     finite = True
     for d in range(n):
         for k in range(n_active):
             if not abs(K[0, d, k]) < 1e300:
                 finite = False
     if finite:
-        return
+        return False
     for k in range(LANES):
         S[TIME, k] += 1e-6 * window
         R[0, k] = S[TIME, k]
         for d in range(n):
             y[d, k] += nudge[d]
             R[1 + d, k] = y[d, k]
+    return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**KERNEL, fastmath=FAST)
 def integrate(
     code, outputs, degree, literals, n, constants, n_active, y, t, table, table_start, table_rate,
     rtol, atol, largest_step, limit, nudge, max_steps, shared, with_top, root, root_slope, R, S, K, Y, reached, status,
@@ -261,9 +260,10 @@ def integrate(
         for k in range(LANES):
             R[1 + d, k] = y[d, k]
             Y[0, d, k] = y[d, k]
-    slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, 0)
-    _leave_singular_start(n, n_active, y, window, nudge, S, K, R)
-    slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, 0)
+    for _ in range(2):
+        slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, np.int64(0))
+        if not _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
+            break
     for k in range(LANES):
         S[LAST_ROOT, k] = K[0, n - 1, k]
         S[LAST_TIME, k] = S[TIME, k]
@@ -415,7 +415,7 @@ def _highest_derivative(
         for d in range(n):
             for k in range(LANES):
                 R[1 + d, k] = Y[i, d, k]
-        slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, 0)
+        slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, np.int64(0))
         for k in range(LANES):
             Y[i, n, k] = K[0, n - 1, k]
         if degree != 1:

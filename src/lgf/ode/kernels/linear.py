@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numba import njit
 
-_FAST = {"contract", "nsz", "arcp", "reassoc"}
+from lgf.ode.kernels import FASTEST, INNER
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FASTEST)
 def damped_solve(A, g, n, damping, held, x, L):
     """Write to x the solution of (A + damping * diag A) x = -g; held unknowns and null directions get 0."""
     for i in range(n):
@@ -40,7 +40,7 @@ def damped_solve(A, g, n, damping, held, x, L):
         x[i] = s / L[i, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FASTEST)
 def bounded_solve(A, g, n, lower, upper, x):
     """Improve x towards the minimum of x'Ax/2 + g'x inside the box, by coordinate descent from the clipped x."""
     for i in range(n):

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
+from lgf.ode.kernels import FAST, KERNEL
 from lgf.ode.kernels.elementary import LARGEST_ANGLE, exponential, hyperbolic_tangent, logarithm, sine
 
 ADD, SUB, MUL, DIV, MADD, NEG, SIN, COS, EXP, LOG, POW, SQRT, ABS, TANH, COPY, FORCE = range(16)
@@ -19,7 +20,7 @@ WIDE = 64
 
 
 def _make_machine(width):
-    @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "arcp"})
+    @njit(**KERNEL, fastmath=FAST)
     def execute(code, R, table, table_start, table_rate):
         """Run the code on R [registers, width]; `table` holds the sampled forcing as cubic pieces."""
         for i in range(code.shape[0]):
@@ -102,7 +103,7 @@ execute_wide = _make_machine(WIDE)
 _NO_TABLE = np.zeros((1, 4))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B):
     """Write the outputs of a program, for these constants, over many samples to the rows of B [outputs, sample].
 
@@ -131,7 +132,7 @@ def evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B):
                 B[j, first + k] = R[o, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def evaluate_many(code, output, literals, n_registers, n, values, t, states, forcing, B):
     """Write one output of a program, for each row of values [v, p], over many samples to the rows of B [v, sample]."""
     R = np.zeros((n_registers, WIDE))

@@ -3,10 +3,11 @@
 import numpy as np
 from numba import njit
 
+from lgf.ode.kernels import KERNEL
 from lgf.ode.kernels.machine import WIDE, evaluate_wide
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def moments(code, outputs, literals, n_registers, n, constants, t, states, largest):
     """(mean, deviation) of the first output at every sample over the rows of constants [draw, p].
 

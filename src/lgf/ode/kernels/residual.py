@@ -5,14 +5,14 @@ import math
 import numpy as np
 from numba import njit
 
+from lgf.ode.kernels import FASTEST, INNER, KERNEL
 from lgf.ode.kernels.linear import bounded_solve, damped_solve
 from lgf.ode.kernels.machine import WIDE, evaluate_wide
 
-_FAST = {"contract", "nsz", "arcp", "reassoc"}
 HOPELESS = 1e30  # the residual of constants for which the equation has no finite value anywhere
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FASTEST)
 def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
     """Set the linear constants to their best values for the columns in B; the last row of B becomes the residual.
 
@@ -71,15 +71,15 @@ def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
     return total if total < HOPELESS else HOPELESS
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def fit_residual(
     code, outputs, literals, n_registers, n, p, linear, nonlinear, starts, lower, upper, t, states, forcing,
-    weight, n_refined, max_iterations,
+    weight, stride, n_refined, max_iterations,
 ):  # fmt: skip
     """Constants that minimise the mean square residual, best first: (constants [k, p], losses [k], evaluations).
 
-    starts [s, nonlinear] are tried as they are; the best n_refined of them are refined by Levenberg-Marquardt on the
-    nonlinear constants, the linear ones being projected out.
+    starts [s, nonlinear] are tried as they are, on every stride-th sample; the best n_refined of them are refined by
+    Levenberg-Marquardt on the nonlinear constants, the linear ones being projected out.
     """
     N = t.shape[0]
     m = linear.shape[0]
@@ -99,13 +99,15 @@ def fit_residual(
         return x.reshape(1, p), np.array([loss]), 1
     n_starts = starts.shape[0]
     scores = np.empty(n_starts)
+    few_t, few_states = t[::stride].copy(), states[:, ::stride].copy()
+    few_forcing, few_weight = forcing[::stride].copy(), weight[::stride].copy()
+    few_B = np.zeros((m + 1, few_t.shape[0]))
     for s in range(n_starts):
         for j in range(q):
             x[nonlinear[j]] = min(max(starts[s, j], lower[nonlinear[j]]), upper[nonlinear[j]])
-        evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B)
-        scores[s] = _project(linear, x, lower, upper, weight, B, A, g, L, c, held)
+        evaluate_wide(code, outputs, literals, n, p, x, few_t, few_states, few_forcing, R, few_B)
+        scores[s] = _project(linear, x, lower, upper, few_weight, few_B, A, g, L, c, held)
         evaluations += 1
-    ranking = np.argsort(scores, kind="mergesort")
     count = min(n_refined, n_starts)
     found = np.ones((count, p))
     losses = np.full(count, HOPELESS)
@@ -118,9 +120,13 @@ def fit_residual(
     fixed = np.zeros(q, np.bool_)
     trial = np.ones(p)
     for rank in range(count):
-        s = ranking[rank]
+        s = 0
+        for k in range(1, n_starts):
+            if scores[k] < scores[s]:
+                s = k
         if scores[s] >= HOPELESS:
             break
+        scores[s] = HOPELESS
         for j in range(q):
             x[nonlinear[j]] = min(max(starts[s, j], lower[nonlinear[j]]), upper[nonlinear[j]])
         evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B)
@@ -175,14 +181,19 @@ def fit_residual(
                 damping *= 8.0
             if gain < 1e-4:
                 break
-        losses[rank] = loss
+        place = rank
+        while place > 0 and loss < losses[place - 1]:
+            losses[place] = losses[place - 1]
+            for k in range(p):
+                found[place, k] = found[place - 1, k]
+            place -= 1
+        losses[place] = loss
         for k in range(p):
-            found[rank, k] = x[k]
-    order = np.argsort(losses, kind="mergesort")
-    return found[order], losses[order], evaluations
+            found[place, k] = x[k]
+    return found, losses, evaluations
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def residual_loss(code, outputs, literals, n_registers, n, p, linear, x, t, states, forcing, weight):
     """The mean square residual of these constants; NaN if any sample is not finite."""
     N = t.shape[0]

@@ -3,11 +3,12 @@
 import numpy as np
 from numba import njit
 
-_FAST = {"contract", "nsz", "arcp", "reassoc"}
+from lgf.ode.kernels import FASTEST, KERNEL
+
 _BLOCK = 8
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**KERNEL, fastmath=FASTEST)
 def respond(transition, sensitivity, steps, columns, measured, scale, out):
     """Write to out [column, row] how the measured values answer to an added column of the highest derivative.
 

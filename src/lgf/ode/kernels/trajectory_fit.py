@@ -9,11 +9,11 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from lgf.ode.kernels import FASTEST, INNER, KERNEL
 from lgf.ode.kernels.integrator import N_STAGES, N_WORK, OK, integrate
 from lgf.ode.kernels.linear import damped_solve
 from lgf.ode.kernels.machine import LANES
 
-_FAST = {"contract", "nsz", "arcp", "reassoc"}
 HOPELESS = 1e30
 
 # What was measured, in arrays. Experiments stand one after the other; those of experiment e are the samples
@@ -43,10 +43,10 @@ Record = namedtuple(
 )
 
 # Workspace of the integrator and of the loss, made once per fit.
-Work = namedtuple("Work", ["R", "S", "K", "Y", "y", "C", "reached", "status", "loss"])
+Work = namedtuple("Work", ["R", "S", "K", "Y", "y", "C", "reached", "status", "loss", "worst"])
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def make_work(n_registers, n, p, longest):
     """Fresh workspace for samples up to `longest` per experiment."""
     return Work(
@@ -59,6 +59,7 @@ def make_work(n_registers, n, p, longest):
         np.zeros(LANES, np.int64),
         np.zeros(LANES, np.int64),
         np.zeros(LANES),
+        np.zeros(LANES, np.int64),
     )
 
 
@@ -84,7 +85,7 @@ def _solve_experiment(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FASTEST)
 def _add_loss(record, e, N, n, work):
     """Add the weighted squared errors of every lane on experiment e to work.loss."""
     begin = record.first[e]
@@ -102,7 +103,7 @@ def _add_loss(record, e, N, n, work):
                 work.loss[k] += w * (error if i < work.reached[k] else ceiling)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _prior_loss(record, n, p, X, work):
     """Add to work.loss what the unknown initial values cost for leaving their first guess."""
     for e in range(record.initial.shape[0]):
@@ -114,30 +115,31 @@ def _prior_loss(record, n, p, X, work):
                     work.loss[k] += z * z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def losses_of_lanes(
+@njit(**INNER)
+def _losses_of_lanes(
     code, outputs, degree, literals, n, p, record, windows, X, n_active, rtol, max_steps, with_top, work
 ):  # fmt: skip
-    """Fill work.loss with the loss of the unknowns in each column of X; returns (steps, worst status of lane 0)."""
+    """Fill work.loss with the loss of the unknowns in each column of X, work.worst with how it ended; returns steps."""
     for k in range(LANES):
         work.loss[k] = 0.0
+        work.worst[k] = OK
     steps = 0
-    status = OK
     for e in range(windows.shape[0]):
         steps += _solve_experiment(
-            code, outputs, degree, literals, n, p, record, e, windows[e], X, n_active, rtol, max_steps, False,
-            with_top, work,
+            code, outputs, degree, literals, n, p, record, e, windows[e], X, n_active, rtol, max_steps,
+            np.bool_(False), with_top, work,
         )  # fmt: skip
         _add_loss(record, e, windows[e], n, work)
-        if work.status[0] != OK:
-            status = work.status[0]
+        for k in range(LANES):
+            if work.status[k] != OK:
+                work.worst[k] = work.status[k]
     _prior_loss(record, n, p, X, work)
     for k in range(n_active, LANES):
         work.loss[k] = HOPELESS
-    return steps, status
+    return steps
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**INNER, fastmath=FASTEST)
 def _accumulate(J, P, rows, A, g):
     """Add J J' to the lower half of A and J r to g, the residual r being the last row of J."""
     for i in range(P):
@@ -194,8 +196,8 @@ def _normal_equations(
                 j += 1
             last = j
             steps += _solve_experiment(
-                code, outputs, degree, literals, n, p, record, e, N, X, width + 1, rtol, max_steps, True, with_top,
-                work,
+                code, outputs, degree, literals, n, p, record, e, N, X, width + 1, rtol, max_steps, np.bool_(True),
+                with_top, work,
             )  # fmt: skip
             if done == 0:
                 for k in range(LANES):
@@ -247,20 +249,20 @@ def _normal_equations(
     return total, steps, status
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def fit_trajectory(
     code, outputs, degree, literals, n_registers, n, p, record, windows, starts, lower, upper, rtol, max_steps,
-    with_top, max_iterations, tolerance, far_loss, far_tolerance, budget,
+    with_top, leave_above, max_iterations, tolerance, far_loss, far_tolerance, hopeless_loss, budget,
 ):  # fmt: skip
     """The best unknowns found from the best of the starts: (x, loss, J'WJ, status, solves, steps).
 
-    starts [s, P] are compared by their loss, at most eight at a time; Levenberg-Marquardt goes on from the best until
-    the loss falls by less than `tolerance` (relative; far_tolerance while it is above far_loss), or cannot be made to
-    fall twice in a row, or `budget` steps have been tried. windows [E] says how many samples of each experiment count.
+    starts [s, P] are compared by their loss, at most eight at a time. Unless that of the best is above leave_above,
+    Levenberg-Marquardt goes on from there until the loss falls by less than `tolerance` (relative; far_tolerance while
+    it is above far_loss), or cannot be made to fall twice in a row, or `budget` steps have been tried (an eighth of
+    them while the loss is above hopeless_loss). windows [E] says how many samples of each experiment count.
     """
     P = starts.shape[1]
-    longest = 1
-    total_rows = 1
+    longest = np.int64(1)
     for e in range(windows.shape[0]):
         longest = max(longest, windows[e])
     total_rows = longest * (n + 1)
@@ -276,21 +278,18 @@ def fit_trajectory(
         for j in range(P):
             for k in range(LANES):
                 X[j, k] = min(max(starts[begin + min(k, width - 1), j], lower[j]), upper[j])
-        tried, _ = losses_of_lanes(
+        steps += _losses_of_lanes(
             code, outputs, degree, literals, n, p, record, windows, X, width, rtol, max_steps, with_top, work
         )
-        steps += tried
         solves += width
         for k in range(width):
             if work.loss[k] < best:
                 best = work.loss[k]
+                status = work.worst[k]
                 for j in range(P):
                     x[j] = X[j, k]
     A = np.zeros((P, P))
-    if P == 0 or not best < np.inf:
-        _, status = losses_of_lanes(
-            code, outputs, degree, literals, n, p, record, windows, X, 1, rtol, max_steps, with_top, work
-        )
+    if P == 0 or not best <= leave_above:
         return x, best, A, status, solves, steps
     g = np.zeros(P)
     L = np.zeros((P, P))
@@ -324,10 +323,9 @@ def fit_trajectory(
                 z = x[j] + change[j]
                 z = z if abs(z) < 1e8 else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
-        tried, _ = losses_of_lanes(
-            code, outputs, degree, literals, n, p, record, windows, X, LANES, rtol, patience, with_top, work
+        steps += _losses_of_lanes(
+            code, outputs, degree, literals, n, p, record, windows, X, np.int64(LANES), rtol, patience, with_top, work
         )
-        steps += tried
         solves += LANES
         winner = 0
         for k in range(1, LANES):
@@ -341,10 +339,12 @@ def fit_trajectory(
                 x[j] = X[j, winner]
             damping = min(max(damping * 10.0 ** (winner - 3), 1e-9), 1e8)
             failures = 0
-            settled = gain < (far_tolerance if best > far_loss else tolerance) or steps > budget
+            settled = gain < (far_tolerance if best > far_loss else tolerance)
         else:
             damping = min(damping * 1e4, 1e8)
             failures += 1
-            if failures >= 2 or steps > budget:
-                break
+            settled = failures >= 2
+        settled = settled or steps > (budget if best < hopeless_loss else budget // 8)
+        if settled and not moved:
+            break
     return x, best, A, status, solves, steps
