@@ -1,5 +1,6 @@
 """Choosing named problems on the command line, and the truth about them as the search would state it."""
 
+import re
 from collections.abc import Sequence
 
 from lgf.data.knowledge import DataError
@@ -31,3 +32,16 @@ def chosen(only: str | None, benchmarks: Sequence[str] = BENCHMARKS) -> list[Nam
 def true_skeleton(problem: NamedProblem) -> Skeleton:
     """The structure of the true equation in the form in which the search states it."""
     return linear_form(explicit_form(problem.true_equation().skeleton))
+
+
+def written_skeleton(problem: NamedProblem) -> Skeleton:
+    """The structure as the benchmark writes it: its numbers are the constants, but for 0, 1 and exponents.
+
+    "0.21-sin(u)" has one constant, where the search would fit two; the floor belongs to this form.
+    """
+
+    def constant(match: re.Match[str]) -> str:
+        return match[0] if float(match[0]) in (0.0, 1.0) else "C"
+
+    skeleton = Skeleton.read(re.sub(r"(?<![\w^.'])\d+(\.\d*)?(?![\w.])", constant, problem.equation))
+    return skeleton if skeleton.n_constants else true_skeleton(problem)

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from benchmarks.choosing import PUBLISHED, benchmark_of, chosen, true_skeleton
+from benchmarks.choosing import PUBLISHED, benchmark_of, chosen, true_skeleton, written_skeleton
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.data.problems import NamedProblem, Score
 from lgf.data.smoothing import complete
@@ -23,6 +23,7 @@ from lgf.discovery.selection import finalists
 from lgf.discovery.target import make_target
 
 WITHIN = 1.5
+FORMS = {"written": written_skeleton, "search": true_skeleton}
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Fit:
     refit_ms: float
 
 
-def fit_truth(problem: NamedProblem, seed: int) -> Fit:
+def fit_truth(problem: NamedProblem, seed: int, form: str = "written") -> Fit:
     """The default fit from no start, then the finalists' refit, each scored by the independent judge."""
     data = problem.observe(seed=seed)
     completions = [complete(o, problem.order, "auto", data.forcing(e)) for e, o in enumerate(data.observations)]
@@ -45,7 +46,7 @@ def fit_truth(problem: NamedProblem, seed: int) -> Fit:
     evaluator = Evaluator({problem.order: target}, data.knowledge)
     with threadpool_limits(limits=1):  # processor time of one core
         began = time.process_time()
-        candidate = evaluator(Proposal(true_skeleton(problem), bits=0.0))
+        candidate = evaluator(Proposal(FORMS[form](problem), bits=0.0))
         fitted = time.process_time()
         (refitted,) = finalists(Population([candidate]), evaluator, joblib_map(), 1)
         ended = time.process_time()
@@ -90,6 +91,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument("--seeds", type=int, default=5, help="noise draws a problem (5)")
     parser.add_argument("--only", metavar="IDS", help='such as "b1,b3/duffing"')
+    parser.add_argument("--form", choices=FORMS, default="written", help="as the benchmark writes it (default), or as "
+                        "the search states it, a constant at every term")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
 
 
@@ -100,7 +103,7 @@ def main(args: argparse.Namespace) -> None:
     print(f"{'':26s}{'u':>8s} {'du':>8s} {'d2u':>8s}   {'floor u':>8s} {'ratio':>6s} {'fit ms':>8s} {'refit ms':>8s}")
     summaries = []
     for problem in named:
-        tasks = (delayed(fit_truth)(problem, seed) for seed in range(args.seeds))
+        tasks = (delayed(fit_truth)(problem, seed, args.form) for seed in range(args.seeds))
         summary = summarise(problem, list(Parallel(n_jobs=args.jobs)(tasks)))
         summaries.append(summary)
         u, du, d2u = (*summary["errors"], math.nan)[:3]
@@ -114,5 +117,5 @@ def main(args: argparse.Namespace) -> None:
         print(f"{name}: {near} of {total} within {WITHIN} of the floor on u")
     print(f"mean fit {np.mean([s['fit_ms'] for s in summaries]):.1f} ms; load average {load_average():.1f}")
     if args.json is not None:
-        report = {"problems": summaries, "within": found, "seeds": args.seeds, "machine": machine()}
+        report = {"problems": summaries, "within": found, "seeds": args.seeds, "form": args.form, "machine": machine()}
         args.json.write_text(json.dumps(report | {"versions": versions(), "load": load_average()}, indent=1) + "\n")

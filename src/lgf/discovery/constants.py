@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from lgf.discovery.starting import halton, starting_points
 from lgf.discovery.target import Target
+from lgf.ode.expression import T
 from lgf.ode.kernels.machine import LANES
 from lgf.ode.kernels.residual import fit_residual, residual_loss
 from lgf.ode.kernels.trajectory_fit import fit_trajectory
@@ -21,6 +22,8 @@ from lgf.ode.program import CompiledSkeleton, compile_skeleton
 from lgf.ode.skeleton import Equation, Skeleton
 from lgf.ode.solving import STATUSES
 from lgf.ode.trajectory import SolveStatus
+
+_NO_POLE = 0.98  # how far a divisor 1 + C*g may go down on the data: to 0.02
 
 
 class FitMethod(StrEnum):
@@ -144,10 +147,21 @@ def fit_constants(
 
 
 def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """(lower, upper) of the unknowns: what the user says, no frequency with less than four samples a period, and no
+    divisor 1 + C*g that vanishes on the data."""
     limits = np.empty((compiled.n_constants + target.n_unknown, 2))
     limits[:] = -1e8, 1e8
+    for index, role in zip(compiled.nonlinear, compiled.roles, strict=True):
+        if role.place in ("sin", "cos") and role.cofactor == T:
+            limits[index] = np.pi / 2 / target.spacing * np.array([-1.0, 1.0])
+    for index, cofactor in compiled.divisors:
+        g = target.values(cofactor)
+        if len(g):
+            limits[index] = -_NO_POLE / max(g.max(), 1e-8), _NO_POLE / max(-g.min(), 1e-8)
     if bounds is not None:
-        limits[: compiled.n_constants] = np.clip(bounds, -1e8, 1e8)
+        given = np.clip(bounds, -1e8, 1e8)
+        both = np.maximum(limits[: len(given), 0], given[:, 0]), np.minimum(limits[: len(given), 1], given[:, 1])
+        limits[: len(given)] = np.where((both[0] <= both[1])[:, None], np.column_stack(both), given)
     return np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.stats import qmc
 
 from lgf.discovery.target import Target
-from lgf.ode.evaluation import evaluate
 from lgf.ode.expression import Expression, T
 from lgf.ode.program import CompiledSkeleton, Role
 
@@ -61,12 +60,9 @@ def _size(cofactor: Expression | None, target: Target) -> float:
     """Typical size of what multiplies the constant, over the data."""
     if cofactor is None:
         return 1.0
-    environment: dict = {"t": target.t, "F": target.forcing}
-    environment.update({("u", d): target.states[d] for d in range(target.order + 1)})
     if any(node.head == "constant" for node in cofactor.nodes()):
         return 1.0
-    values = np.abs(np.broadcast_to(evaluate(cofactor, environment), target.t.shape))
-    values = values[np.isfinite(values)]
+    values = np.abs(target.values(cofactor))
     size = float(np.median(values)) if len(values) else 0.0
     return size if size > 0 else 1.0
 
@@ -75,9 +71,8 @@ def _frequencies(target: Target, n_starts: int) -> np.ndarray:
     """A grid of angular frequencies: steps of pi/2T first, then logarithmic up to a third of Nyquist."""
     first = target.record.first
     window = max(float(target.t[first[e + 1] - 1] - target.t[first[e]]) for e in range(target.n_experiments))
-    spacing = float(np.median(np.diff(target.t[: first[1]])))
     step = np.pi / (2 * window)
-    highest = max(np.pi / spacing / 3, 4 * step)
+    highest = max(np.pi / target.spacing / 3, 4 * step)
     even = step * np.arange(1, n_starts // 2 + 1)
     even = even[even <= highest]
     if even[-1] < highest:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lgf.data.observation import Observation, Problem
 from lgf.data.smoothing import Completion
+from lgf.ode.evaluation import evaluate
 from lgf.ode.expression import Expression
 from lgf.ode.kernels.trajectory_fit import Record
 from lgf.ode.solving import NO_TABLE
@@ -34,7 +35,7 @@ class Target:
     n_samples: int
     n_unknown: int  # initial values that must be fitted
     noise: np.ndarray = field(repr=False)  # [order + 1] estimated standard deviation, NaN where not measured
-    kept: dict = field(default_factory=dict, repr=False)  # starts by role: a cache, filled as they are asked for
+    kept: dict = field(default_factory=dict, repr=False)  # values by expression, starts by role: a cache
 
     @property
     def n_experiments(self) -> int:
@@ -50,6 +51,11 @@ class Target:
     def noise_loss(self) -> float:
         """The loss to be expected of the true equation, by the estimate of the noise."""
         return self.n_samples / self.power
+
+    @cached_property
+    def spacing(self) -> float:
+        """The usual time between two samples."""
+        return float(np.median(np.diff(self.t[: self.record.first[1]])))
 
     @cached_property
     def scales(self) -> np.ndarray:
@@ -70,6 +76,15 @@ class Target:
     @cached_property
     def _powers(self) -> np.ndarray:
         return np.sum(self.record.weight * self.record.data**2, axis=1)
+
+    def values(self, expression: Expression) -> np.ndarray:
+        """An expression without constants over the completed record; only its finite values."""
+        if expression not in self.kept:
+            environment: dict = {"t": self.t, "F": self.forcing}
+            environment.update({("u", d): self.states[d] for d in range(self.order + 1)})
+            values = np.broadcast_to(evaluate(expression, environment), self.t.shape)
+            self.kept[expression] = values[np.isfinite(values)]
+        return self.kept[expression]
 
     def initial_guess(self) -> np.ndarray:
         """First guess of the unknown initial values."""

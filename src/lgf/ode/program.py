@@ -8,6 +8,7 @@ Each skeleton gives two programs: `flow`, the derivatives of the states, for the
 split into one column per constant that enters linearly and a fixed part, for variable projection.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,7 @@ class CompiledSkeleton:
     linear: np.ndarray  # int32, the constants that enter the residual linearly
     nonlinear: np.ndarray  # int32, the others
     roles: tuple["Role", ...]  # one per nonlinear constant
+    divisors: tuple[tuple[int, Expression], ...]  # (i, g) of every divisor 1 + C_i*g whose g holds no constant
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,20 @@ def compile_skeleton(skeleton: Skeleton, forcing: Expression | None = None) -> C
         linear=np.array(linear, np.int32),
         nonlinear=np.array(nonlinear, np.int32),
         roles=tuple(role_of(residual, i) for i in nonlinear),
+        divisors=tuple(_divisors(residual if skeleton.explicit is None else skeleton.explicit)),
     )
+
+
+def _divisors(expression: Expression) -> Iterator[tuple[int, Expression]]:
+    for node in expression.nodes():
+        if node.head == "^" and node.args[1].head == "number" and node.args[1].args[0] < 0:
+            base = node.args[0]
+            rest = [term for term in base.args if term != ONE] if base.head == "+" else []
+            if len(rest) == 1 and len(base.args) == 2:
+                constants = [n.args[0] for n in rest[0].nodes() if n.head == "constant"]
+                cofactor = _without_constant(rest[0], constants[0]) if len(constants) == 1 else None
+                if cofactor is not None and not any(n.head == "constant" for n in cofactor.nodes()):
+                    yield constants[0], cofactor
 
 
 def _linear_columns(residual: Expression) -> tuple[list[tuple[int, Expression]], Expression]:
