@@ -18,7 +18,7 @@ from lgf.ode.skeleton import NoEquation, Skeleton, order_of
 DRAWN = 1000
 COMPARED = 1000
 SHOWN = 3
-GUIDE_TEMPERATURE = 0.5
+GUIDE_TEMPERATURE = 0.25
 
 
 def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoencoder | None) -> dict[str, Any]:
@@ -62,10 +62,11 @@ def _free(bundle: ModelBundle, corpus: Corpus) -> dict[str, Any]:
     drawn = unpad(grammar, decode(bundle.autoencoder, sample(bundle.denoiser, DRAWN, bundle.seed)))
     known = unpad(grammar, np.asarray(corpus.derivations[:: max(1, len(corpus) // 5000)]))
     skeletons = [skeleton(grammar, d) for d in drawn]
-    valid = [s for s in skeletons if s is not None and s.order <= 2]
+    valid = [s for s in skeletons if s is not None]
     orders = Counter(s.order for s in valid)
     return {
         "free_samples_valid": len(valid) / DRAWN,
+        "free_samples_beyond_order_2": sum(n for order, n in orders.items() if order > 2) / DRAWN,
         "free_samples_unique_structures": len({s.structure for s in valid}) / max(len(valid), 1),
         "free_samples_length": float(np.mean([len(d) for d in drawn])),
         "corpus_length": float(np.mean([len(d) for d in known])),
