@@ -18,6 +18,7 @@ from benchmarks.surroundings import machine, versions
 from lgf.data import complete, problems
 from lgf.data.problems import NamedProblem
 from lgf.discovery.candidate import Candidate, Population, Proposal
+from lgf.discovery.discovering import DiscoverySettings
 from lgf.discovery.evaluation import Evaluator
 from lgf.discovery.language import Language, make_language
 from lgf.discovery.missing import MissingTermProposer
@@ -30,7 +31,7 @@ from lgf.discovery.proposing import (
 )
 from lgf.discovery.search import SearchSettings, search
 from lgf.discovery.target import Target, make_target
-from lgf.flow_proposer import FlowProposer, FlowSettings
+from lgf.flow_proposer import FlowProposer, FlowSettings, flow_proposers
 from lgf.grammar import load_grammar
 from lgf.latent.bundle import load_bundle
 
@@ -48,10 +49,11 @@ def _flow(settings: FlowSettings) -> Make:
 
 
 def _default(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
-    settings = FlowSettings()
-    flow = FlowProposer(load_bundle(model), [language], seed, settings)
-    mixed = MixedProposer(MissingTermProposer([language], {target.order: target}), flow, settings.missing)
-    return [(EnumerationProposer([language]), 2), (mixed, 1)]
+    make = flow_proposers(load_bundle(model))
+    return [
+        (EnumerationProposer([language]), 2),
+        (make([language], {target.order: target}, DiscoverySettings(), seed), 1),
+    ]
 
 
 METHODS: dict[str, Make] = {
@@ -120,7 +122,9 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
     problem = named.observe(seed=0)
     order = problem.knowledge.order
     assert order is not None
-    target = make_target(problem, order, [complete(o, order) for o in problem.observations])
+    target = make_target(
+        problem, order, [complete(o, order, "auto", problem.forcing(e)) for e, o in enumerate(problem.observations)]
+    )
     language = make_language(load_grammar(model), problem, target)
     evaluator = Evaluator({order: target}, problem.knowledge, stability=True)
     fitted: dict[str, Candidate] = {}

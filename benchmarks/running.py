@@ -73,7 +73,7 @@ def _flow(guided: bool) -> Callable[[Grammar], MakeProposer]:
         from lgf.flow_proposer import FlowSettings, flow_proposers
         from lgf.latent.bundle import load_bundle
 
-        settings = FlowSettings(missing=0.0) if guided else FlowSettings(missing=0.0, guided=False, stability=False)
+        settings = FlowSettings(missing=0.0, varied=0.0, guided=guided, stability=guided)
         return flow_proposers(load_bundle(grammar.name), settings)
 
     return make

@@ -41,6 +41,7 @@ class Question:
     settings: DiscoverySettings = PRESETS["default"]
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
+    trained: str | None = None  # folder of the user's own trained model; None = the one that comes with the package
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -136,8 +137,8 @@ def ask(
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
         try:
             discovery = discover(
-                problem, grammar, question.settings, make_proposer=proposer_for(grammar), seed=question.seed,
-                warm=question.proposals, mapper=journal,
+                problem, grammar, question.settings, make_proposer=proposer_for(grammar, question.trained),
+                seed=question.seed, warm=question.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
         except SystemError as error:
@@ -163,9 +164,35 @@ def ask(
     )
 
 
-def proposer_for(grammar: Grammar) -> MakeProposer:
-    """Where the proposals for this grammar come from once enumeration has had its turn."""
-    return without_model
+def proposer_for(grammar: Grammar, trained: str | None = None) -> MakeProposer:
+    """Where the proposals for this grammar come from once enumeration has had its turn: the flow of a trained model.
+
+    That is the model in the folder `trained`, else the one that comes with the package and has this grammar; where
+    there is none, missing terms and evolution search alone.
+    """
+    from lgf.flow_proposer import flow_proposers
+    from lgf.latent.bundle import BundleError, bundle_names, load_bundle
+
+    name = trained or (grammar.name if grammar.name in bundle_names() else None)
+    if name is None:
+        return without_model
+    try:
+        bundle = load_bundle(name)
+    except BundleError as error:
+        raise DataError(str(error)) from error
+    return flow_proposers(bundle) if bundle.grammar.fingerprint == grammar.fingerprint else without_model
+
+
+def model_named(model: str | Path) -> tuple[Grammar, str | None]:
+    """(grammar, folder of the trained model or None) of the model of this name, in this folder, or in this file."""
+    if Path(model).is_dir():
+        from lgf.latent.bundle import BundleError, load_bundle
+
+        try:
+            return load_bundle(Path(model)).grammar, str(model)
+        except BundleError as error:
+            raise DataError(str(error)) from error
+    return grammar_named(model), None
 
 
 def grammar_named(model: str | Path) -> Grammar:

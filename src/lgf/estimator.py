@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from lgf.asking import Question, Run, ask, grammar_named, preset_named, warn, with_budget
+from lgf.asking import Question, Run, ask, model_named, preset_named, warn, with_budget
 from lgf.data import DataError, Knowledge, Problem, observations_from_arrays
 from lgf.discovery.discovering import DiscoverySettings
 from lgf.ode.trajectory import Trajectory
@@ -26,7 +26,7 @@ class LatentGrammarFlow(BaseEstimator):
     functions                   the only functions allowed, such as ("sin", "cos"); None allows all of the grammar
     bounds                      bounds of the coefficient of a term in u'' = ..., such as {"u^3": "negative"}
     required                    terms that must stand in the equation, such as ("u",)
-    model                       "standard", "b1", "b2", "b3", or the path of an own grammar
+    model                       "standard", "b1", "b2", "b3", or the path of an own grammar or trained model
     preset                      "default" or "paper"; `settings` (a DiscoverySettings) takes its place if given
     max_evaluations, max_seconds  budgets of the search; evaluations give the same result on every machine
     warm_start                  equations to try first, as text
@@ -104,9 +104,10 @@ class LatentGrammarFlow(BaseEstimator):
             order=self.order, stable=self.stable, autonomous=self.autonomous, functions=_tuple(self.functions),
             bounds=self.bounds, required=_tuple(self.required),
         )  # fmt: skip
+        grammar, trained = model_named(self.model)
         question = Question(
-            Problem(observations, knowledge), grammar_named(self.model), self._settings(), _seed(self.seed),
-            _tuple(self.warm_start) or (),
+            Problem(observations, knowledge), grammar, self._settings(), _seed(self.seed),
+            _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(question.findings)
         return self._take(ask(question, n_jobs=self.n_jobs))
@@ -164,7 +165,7 @@ class LatentGrammarFlow(BaseEstimator):
         known, limits = run.question.problem.knowledge, run.question.settings.search
         return cls(
             order=known.order, stable=known.stable, autonomous=known.autonomous, functions=known.functions,
-            bounds=known.bounds, required=known.required, model=run.question.grammar.name,
+            bounds=known.bounds, required=known.required, model=run.question.trained or run.question.grammar.name,
             settings=run.question.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
             warm_start=run.question.start, seed=run.question.seed,
         )._take(run)  # fmt: skip

@@ -9,6 +9,7 @@ single tokens, and denoised; of many cheap proposals the predictor's best are ke
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.discovering import DiscoverySettings, MakeProposer
 from lgf.discovery.language import Language
 from lgf.discovery.missing import MissingTermProposer
-from lgf.discovery.proposing import MixedProposer, Proposer, propose
+from lgf.discovery.proposing import EvolutionProposer, MixedProposer, Proposer, propose
 from lgf.discovery.target import Target
 from lgf.grammar import pad, unpad
 from lgf.latent.autoencoder import decode, encode
@@ -38,14 +39,17 @@ class FlowSettings:
     static: bool = False  # by the order and forcing predictors of the model too, although the masks enforce these
     renoised: float = 0.7
     whole_summands: float = 0.5  # share of renoised rows that lose whole summands instead of single tokens
+    batch: int = 40  # proposals made at least, at a time
     screening: int = 4  # proposals made for each one kept by the predictor; 1 = none
     unscreened: float = 0.15  # share kept at random
     elite: int = 50
     quantile: float = 0.07  # "at least as good as" this share of what was seen
     temperature: float = 1.0
     least: int = 100  # evaluations before the predictors are trusted
-    sampling: SamplingSettings = SamplingSettings(steps=16, x1_temperature=1.2)
+    sampling: SamplingSettings = SamplingSettings(steps=10, x1_temperature=1.2)
+    growth: float = 1.5  # the predictors are trained again when so many times more was evaluated
     missing: float = 0.6  # share of proposals that are missing terms, in the default proposer
+    varied: float = 0.5  # share of the others that are variations made by evolution
 
 
 class FlowProposer:
@@ -63,11 +67,14 @@ class FlowProposer:
         self._stability = Predictor(layout, classes=2, noise=bundle.denoiser.kind)
         self._target: float | None = None
         self._stable_known = False
+        self._learned = 0
+        self._waiting: list[Proposal] = []
         self._codes: dict[str, np.ndarray | None] = {}
         self._elites: dict[int, np.ndarray] = {}
 
     def tell(self, population: Population) -> None:
         """Train the dynamic predictors on everything evaluated so far, and take the elites for renoising."""
+        self._waiting = []
         with _one_thread():
             self._learn(population)
 
@@ -79,8 +86,9 @@ class FlowProposer:
             rows = [codes for c, codes in coded if c.skeleton.order == language.order][: self._settings.elite]
             if rows:
                 self._elites[language.order] = np.array(rows)
-        if len(coded) < self._settings.least:
+        if len(coded) < max(self._settings.least, self._settings.growth * self._learned):
             return
+        self._learned = len(coded)
         tokens = np.array([codes for _, codes in coded])
         values = np.array([c.objective for c, _ in coded])
         scores = norm.ppf((rankdata(values) - 0.5) / len(values))
@@ -95,10 +103,14 @@ class FlowProposer:
             self._stability = train_predictor(self._stability, tokens[judged], labels, seed)
 
     def ask(self, n: int) -> list[Proposal]:
-        """About n proposals."""
-        share = -(-n // len(self._languages))
-        with _one_thread():
-            return [p for language in self._languages for p in self._ask(language, share)]
+        """About n proposals; networks are cheaper to ask for many at once, so what is left over waits."""
+        if len(self._waiting) < n:
+            share = -(-max(n, self._settings.batch) // len(self._languages))
+            with _one_thread():
+                parts = [self._ask(language, share) for language in self._languages]
+            self._waiting += [p for together in zip_longest(*parts) for p in together if p is not None]
+        given, self._waiting = self._waiting[:n], self._waiting[n:]
+        return given
 
     def _ask(self, language: Language, n: int) -> list[Proposal]:
         settings, trained = self._settings, self._target is not None
@@ -189,15 +201,25 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def flow_proposers(bundle: ModelBundle, settings: FlowSettings = FlowSettings()) -> MakeProposer:
-    """What `discover` needs to search with this model."""
+# The flow as the paper walks it: sampled from noise, guided throughout, nothing screened or renoised.
+PAPER = FlowSettings(
+    static=True, renoised=0.0, screening=1, growth=1.0, missing=0.0, varied=0.0,
+    sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
+)  # fmt: skip
+
+
+def flow_proposers(bundle: ModelBundle, settings: FlowSettings | None = None) -> MakeProposer:
+    """What `discover` needs to search with this model; without settings those that suit the discovery's."""
 
     def make(
         languages: Sequence[Language], targets: Mapping[int, Target], discovery: DiscoverySettings, seed: int
     ) -> Proposer:
-        flow = FlowProposer(bundle, languages, seed, settings)
-        if settings.missing == 0.0:
-            return flow
-        return MixedProposer(MissingTermProposer(languages, targets), flow, settings.missing)
+        chosen = settings or (PAPER if discovery.flow_alone else FlowSettings())
+        proposer: Proposer = FlowProposer(bundle, languages, seed, chosen)
+        if chosen.varied > 0.0:
+            proposer = MixedProposer(proposer, EvolutionProposer(languages, seed), 1.0 - chosen.varied)
+        if chosen.missing > 0.0:
+            proposer = MixedProposer(MissingTermProposer(languages, targets), proposer, chosen.missing)
+        return proposer
 
     return make

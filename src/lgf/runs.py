@@ -64,6 +64,7 @@ def open_run(folder: str | Path, question: Question) -> Path:
         "model": question.grammar.name,
         "settings": settings_to_plain(question.settings),
         "start": list(question.start),
+        "trained": question.trained,
         "said": list(known.describe()),
         "problem": data,
         "grammar": question.grammar.text,
@@ -93,6 +94,7 @@ def read_question(folder: str | Path, resume: bool = False) -> Question:
             settings=settings_from_plain(facts["settings"]),
             seed=int(facts["seed"]),
             start=tuple(str(text) for text in facts["start"]),
+            trained=None if facts.get("trained") is None else str(facts["trained"]),
         )
 
     question = _checked(folder, _QUESTION, read)

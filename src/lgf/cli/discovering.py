@@ -40,7 +40,9 @@ def discover(
     bounds: Annotated[list[str] | None, typer.Option(help="Such as u^3=negative or u=-10:0; repeat it.")] = None,
     require: Annotated[list[str] | None, typer.Option(help="A term that must be there; repeat it.")] = None,
     start: Annotated[list[str] | None, typer.Option(help="An equation to try first; repeat it.")] = None,
-    model: Annotated[str, typer.Option(help="standard, b1, b2, b3, or the path of a grammar.")] = "standard",
+    model: Annotated[
+        str, typer.Option(help="standard, b1, b2, b3, or the path of a grammar or of a trained model.")
+    ] = "standard",
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
     seconds: Annotated[float | None, typer.Option(help="Time for the search.")] = None,
     evaluations: Annotated[int | None, typer.Option(help="Equations to fit: the same result on any machine.")] = None,
@@ -53,7 +55,7 @@ def discover(
     """Discover the equation behind measured data."""
     from rich.console import Console
 
-    from lgf.asking import Question, grammar_named, preset_named, with_budget
+    from lgf.asking import Question, model_named, preset_named, with_budget
     from lgf.cli.answering import asked, finish, free_folder, prepared
     from lgf.cli.reading import Columns, bounds_in, names_in, read_problem
     from lgf.cli.terminal import compiling
@@ -82,7 +84,8 @@ def discover(
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
         problem, notes = read_problem(data, columns, forcing, initial, known)
         settings = with_budget(preset_named(preset), evaluations, seconds)
-        question = Question(problem, grammar_named(model), settings, seed, tuple(start or ()))
+        grammar, trained = model_named(model)
+        question = Question(problem, grammar, settings, seed, tuple(start or ()), trained)
         folder, lines = prepared(question, out or free_folder(data), notes, console), []
     compiling(console)
     run = asked(question, folder, lines, jobs, console)

@@ -33,6 +33,7 @@ class DiscoverySettings:
     all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
     enumerated: int = 2  # iterations of best-first enumeration before the proposer takes over
     n_finalists: int = 12
+    flow_alone: bool = False  # without missing terms and evolution beside the flow, as in the paper
 
 
 PAPER = DiscoverySettings(
@@ -42,6 +43,7 @@ PAPER = DiscoverySettings(
     smoothing="mlp",
     all_modes=True,
     enumerated=0,
+    flow_alone=True,
 )
 
 MISSING_SHARE = 0.6

@@ -38,6 +38,7 @@ class MissingSettings:
     bits_weight: float = 2.0  # nats per bit
     per_candidate: int = 60
     elite: int = 20
+    looked_at: int = 6  # candidates whose changes are ranked anew, each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,11 +226,14 @@ class MissingTermProposer:
     def tell(self, population: Population) -> None:
         """Rank the changes of candidates not looked at before, and queue them anew by today's ranking."""
         self._queue = []
-        number = 0
+        number = looked_at = 0
         front = sorted(population.front(), key=lambda c: c.objective)[: self._settings.elite // 4]
         for rank, candidate in enumerate([*population.best(self._settings.elite), *front]):
             structure, order = candidate.skeleton.structure, candidate.skeleton.order
             if structure not in self._moves:
+                if looked_at == self._settings.looked_at:
+                    continue
+                looked_at += 1
                 self._moves[structure] = moves(
                     candidate, self._targets[order], self._vocabularies[order], self._settings
                 )
