@@ -9,6 +9,7 @@ finished runs are skipped, so the study can be stopped and taken up again.
 import argparse
 import json
 import math
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -86,27 +87,35 @@ class Hit(Exception):
 class Course:
     """A mapper that fits each structure of a problem once, counts, and ends the run at a hit."""
 
-    def __init__(self, problem: NamedProblem, target: Target, fitted: dict[str, Candidate]):
+    def __init__(self, problem: NamedProblem, target: Target, fitted: dict[str, tuple[Candidate, float]]):
         self.problem, self.target, self.fitted = problem, target, fitted
         self.truth = problem.true_equation().skeleton.structure
         self.count = 0
+        self.fitting = 0.0  # processor seconds that the fits of this run take, kept ones included
+        self.away = 0.0  # processor seconds spent in here
         self.chosen: Candidate | None = None
 
     def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         """The candidates of the proposals."""
-        found = []
-        for proposal in proposals:
-            structure = proposal.skeleton.structure
-            if structure not in self.fitted:
-                self.fitted[structure] = evaluator(proposal)
-            candidate = self.fitted[structure]
-            self.count += 1
-            found.append(candidate)
-            if self.chosen is None or candidate.objective < self.chosen.objective:
-                self.chosen = candidate
-                if self._right(candidate):
-                    raise Hit
-        return found
+        began = time.process_time()
+        try:
+            return [self._candidate(evaluator, proposal) for proposal in proposals]
+        finally:
+            self.away += time.process_time() - began
+
+    def _candidate(self, evaluator: Evaluator, proposal: Proposal) -> Candidate:
+        structure = proposal.skeleton.structure
+        if structure not in self.fitted:
+            began = time.process_time()
+            self.fitted[structure] = evaluator(proposal), time.process_time() - began
+        candidate, seconds = self.fitted[structure]
+        self.count += 1
+        self.fitting += seconds
+        if self.chosen is None or candidate.objective < self.chosen.objective:
+            self.chosen = candidate
+            if self._right(candidate):
+                raise Hit
+        return candidate
 
     def _right(self, candidate: Candidate) -> bool:
         if candidate.skeleton.structure == self.truth:
@@ -127,7 +136,7 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
     )
     language = make_language(load_grammar(model), problem, target)
     evaluator = Evaluator({order: target}, problem.knowledge, stability=True)
-    fitted: dict[str, Candidate] = {}
+    fitted: dict[str, tuple[Candidate, float]] = {}
     settings = SearchSettings(population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0)
     for name, make in METHODS.items():
         for seed in range(1 if name == "enumeration" else seeds):
@@ -135,14 +144,16 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
                 continue
             course = Course(named, target, fitted)
             began = len(fitted)
-            hit = False
+            hit, started = False, time.process_time()
             try:
                 search(evaluator, make(language, target, model, seed), settings, Population(), course)
             except Hit:
                 hit = True
+            proposing = time.process_time() - started - course.away
             line = {
                 "problem": problem_id, "model": model, "method": name, "seed": seed, "budget": budget, "hit": hit,
                 "evaluations": course.count, "new_fits": len(fitted) - began,
+                "seconds": proposing + course.fitting, "proposing_seconds": proposing,
                 "chosen": str(course.chosen.skeleton) if course.chosen else None,
                 "versions": versions(), "machine": machine(),
             }  # fmt: skip
@@ -152,22 +163,43 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
 
 
 def table(lines: list[dict]) -> dict:
-    """Geometric means over seeds per problem and method; a run without a hit counts with its budget."""
-    cells: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for line in lines:
-        cell = cells.setdefault((line["problem"], line["model"]), {}).setdefault(line["method"], [])
-        cell.append(line["evaluations"] if line["hit"] else line["budget"])
-    rows = {
-        f"{problem} ({model})": {m: math.exp(np.mean(np.log(v))) for m, v in methods.items()}
-        for (problem, model), methods in cells.items()
+    """Geometric means over seeds per problem and method; a run without a hit counts with its budget.
+
+    The gains are geometric means over the hard problems, those that need more than 1,000 Monte Carlo evaluations.
+    """
+    spent: dict[str, Callable[[dict], float]] = {
+        "evaluations": lambda line: line["evaluations"] if line["hit"] else line["budget"],
+        "seconds": lambda line: max(line["seconds"], 0.01),
     }
-    hard = [row for row in rows.values() if row.get("monte carlo", 0) > 1000]
-    summary = {
-        m: math.exp(np.mean([math.log(row["monte carlo"] / row[m]) for row in hard if m in row]))
-        for m in METHODS
-        if any(m in row for row in hard)
+    rows: dict[str, dict[str, dict[str, float]]] = {}
+    for what, how in spent.items():
+        cells: dict[str, dict[str, list[float]]] = {}
+        for line in lines:
+            cell = cells.setdefault(f"{line['problem']} ({line['model']})", {}).setdefault(line["method"], [])
+            cell.append(how(line))
+        rows[what] = {
+            problem: {m: math.exp(np.mean(np.log(v))) for m, v in methods.items()} for problem, methods in cells.items()
+        }
+    hard = [p for p, row in rows["evaluations"].items() if row.get("monte carlo", 0) > 1000]
+    hits = {m: sum(line["hit"] for line in lines if line["method"] == m) for m in METHODS}
+    return {
+        **rows,
+        "runs": {m: sum(line["method"] == m for line in lines) for m in METHODS},
+        "hits": hits,
+        "hard": hard,
+        "gain over Monte Carlo, evaluations": _gains(rows["evaluations"], hard, "monte carlo"),
+        "gain over evolution, evaluations": _gains(rows["evaluations"], hard, "evolution"),
+        "gain over evolution, seconds": _gains(rows["seconds"], hard, "evolution"),
     }
-    return {"evaluations": rows, "hard": len(hard), "gain over Monte Carlo on the hard ones": summary}
+
+
+def _gains(rows: dict[str, dict[str, float]], hard: Sequence[str], base: str) -> dict[str, float]:
+    found = {}
+    for method in METHODS:
+        ratios = [rows[p][base] / rows[p][method] for p in hard if method in rows[p] and base in rows[p]]
+        if ratios:
+            found[method] = math.exp(np.mean(np.log(ratios)))
+    return found
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,13 +208,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=5000)
     parser.add_argument("--json", help="write the table here")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FILE", help="in place of efficiency.jsonl")
     parser.add_argument("--table", action="store_true", help="only make the table")
 
 
 def main(args: argparse.Namespace) -> None:
     """Run what is not there yet, and print the table."""
-    RESULTS.parent.mkdir(exist_ok=True)
-    lines = [json.loads(x) for x in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    args.out.parent.mkdir(exist_ok=True)
+    lines = [json.loads(x) for x in args.out.read_text().splitlines()] if args.out.exists() else []
     done = {(x["problem"], x["model"], x["method"], x["seed"], x["budget"]) for x in lines}
     b4 = [i for i in problems() if i.startswith("b4/")]
     b3 = [i for i in problems() if i.startswith("b3/")]
@@ -191,8 +224,8 @@ def main(args: argparse.Namespace) -> None:
         work = [w for w in work if w[0] in args.only.split(",")]
     if not args.table:
         for problem_id, model in work:
-            study(problem_id, model, args.budget, args.seeds, done, RESULTS)
-        lines = [json.loads(x) for x in RESULTS.read_text().splitlines()]
+            study(problem_id, model, args.budget, args.seeds, done, args.out)
+        lines = [json.loads(x) for x in args.out.read_text().splitlines()]
     found = table(lines)
     text = json.dumps(found, indent=1)
     print(text)
