@@ -137,7 +137,9 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
     language = make_language(load_grammar(model), problem, target)
     evaluator = Evaluator({order: target}, problem.knowledge, stability=True)
     fitted: dict[str, tuple[Candidate, float]] = {}
-    settings = SearchSettings(population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0)
+    settings = SearchSettings(
+        population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0, patience=None
+    )
     for name, make in METHODS.items():
         for seed in range(1 if name == "enumeration" else seeds):
             if (problem_id, model, name, seed, budget) in done:

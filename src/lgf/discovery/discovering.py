@@ -37,7 +37,7 @@ class DiscoverySettings:
 
 
 PAPER = DiscoverySettings(
-    search=SearchSettings(population=100, iterations=10),
+    search=SearchSettings(population=100, iterations=10, patience=None),
     fit=FitSettings(method=FitMethod.NELDER_MEAD, gate=200.0),
     objective=ObjectiveSettings(criterion=Criterion.PAPER),
     smoothing="mlp",

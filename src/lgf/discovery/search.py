@@ -22,6 +22,7 @@ class SearchSettings:
     top_share: float = 0.1  # top-k is this share of the population
     unique_tolerance: float = 0.1
     top_tolerance: float = 0.01
+    patience: int | None = 4  # iterations in a row without a better best before the search ends; None = no limit
     most_asks: int = 4  # how often a proposer is asked again when its proposals were known already
 
 
@@ -78,7 +79,7 @@ def search(
     mapper = mapper or joblib_map()
     started, evaluations, history = time.monotonic(), 0, []
     schedule = [proposer for proposer, count in proposers for _ in range(count)]
-    stagnant = False
+    unmoved = 0
     for number in range(settings.iterations):
         proposer = schedule[number] if number < len(schedule) else proposers[-1][0]
         wanted = settings.population
@@ -110,7 +111,8 @@ def search(
             progress(history[-1], population)
         few = len(fresh) <= settings.unique_tolerance * settings.population
         stagnant = last is not None and history[-1].top >= last.top - settings.top_tolerance * abs(last.top)
-        if few and stagnant and number + 1 >= len(schedule):
+        unmoved = 0 if last is None or history[-1].best < last.best else unmoved + 1
+        if number + 1 >= len(schedule) and ((few and stagnant) or unmoved == settings.patience):
             break
     return population, history
 
