@@ -112,7 +112,8 @@ def search(
         few = len(fresh) <= settings.unique_tolerance * settings.population
         stagnant = last is not None and history[-1].top >= last.top - settings.top_tolerance * abs(last.top)
         unmoved = 0 if last is None or history[-1].best < last.best else unmoved + 1
-        if number + 1 >= len(schedule) and ((few and stagnant) or unmoved == settings.patience):
+        tired = settings.patience is not None and unmoved >= settings.patience
+        if number + 1 >= len(schedule) and ((few and stagnant) or tired):
             break
     return population, history
 
