@@ -20,8 +20,10 @@ lint: $(READY)
 discover: $(READY)
 	$(LGF) discover duffing --derivative 2 --order 2 --stable --initial 0,1.5 --forcing "cos(2*t)" --seconds 60 --jobs 2
 
+# The site, in site/; every link, anchor and reference is checked.
 docs: $(READY)
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/python docs/tables.py
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('Python 3.11 or later is needed; say make PYTHON=...') if sys.version_info < (3, 11) else 0"

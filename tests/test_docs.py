@@ -1,7 +1,11 @@
 """The pages tell the truth: links lead somewhere, commands and options exist, grammars are grammars."""
 
+import importlib
 import re
+import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,8 @@ from lgf.grammar import read_grammar
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
+
+RUN = ["forcing", "extending"]  # pages with a block of Python that stands on its own
 
 
 def blocks(text, kind):
@@ -54,3 +60,58 @@ def test_every_page_is_reached_from_the_index():
     index = (ROOT / "docs/index.md").read_text()
     for page in ROOT.glob("docs/*.md"):
         assert page.name == "index.md" or f"({page.name})" in index, page.name
+
+
+def test_names_of_the_code_are_there():
+    pages = {page.name: set(re.findall(r"\blgf(?:\.\w+)+", page.read_text())) for page in ROOT.glob("docs/*.md")}
+    assert len(pages["method.md"]) > 40
+    assert len(pages["api.md"]) > 40
+    for page, names in pages.items():
+        for name in names:
+            assert resolves(name), (page, name)
+
+
+def resolves(name):
+    """Whether a dotted name is a module, or what is left of it an attribute of one."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+        except ImportError:
+            continue
+        for part in parts[cut:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_the_example_of_an_own_grammar_is_that_of_its_folder():
+    page, folder = (ROOT / "docs/training.md").read_text(), ROOT / "examples/own_grammar"
+    assert blocks(page, "toml") == [(folder / "recipe.toml").read_text()]
+    assert f"\n```\n{(folder / 'oscillator.grammar').read_text()}```\n" in page
+
+
+def test_the_table_of_the_models_is_that_of_their_files(tmp_path):
+    tables = runpy.run_path(str(ROOT / "docs/tables.py"))
+    page = (ROOT / "docs/models.md").read_text()
+    assert tables["written"](page) == page, "stale; run: python docs/tables.py"
+    assert tables["written"](page, tmp_path) != page
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_python_that_stands_on_its_own_runs(name, tmp_path, capsys):
+    (block,) = [b for b in blocks((ROOT / f"docs/{name}.md").read_text(), "python") if "print(" in b]
+    script = tmp_path / "script.py"
+    script.write_text(block)
+    runpy.run_path(str(script))
+    assert "u''" in capsys.readouterr().out
+
+
+def test_the_site_is_built_without_warnings(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    assert "WARNING" not in built.stderr
+    assert "LatentGrammarFlow.fit" in (tmp_path / "api" / "index.html").read_text()

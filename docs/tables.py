@@ -1,0 +1,63 @@
+"""`python docs/tables.py` writes the table of the shipped models into docs/models.md, from their model.json."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+MODELS = DOCS.parent / "src" / "lgf" / "models"
+PAGE = DOCS / "models.md"
+_PLACE = re.compile(r"(?<=<!-- models -->\n).*?(?=<!-- /models -->)", re.DOTALL)
+
+# what the row says: the metric in model.json
+SHARES = {
+    "unseen sentences that come back exactly": "exact_reconstruction",
+    "random codes that decode to a complete sentence": "random_codes_complete",
+    "random codes with a structure of their own": "random_codes_unique_structures",
+    "free samples that are an equation": "free_samples_valid",
+    "free samples with a structure of their own": "free_samples_unique_structures",
+    "one token changed: the sentence changes": "edit_changes_sentence",
+    "... to the next level": "edit_to_next_level_changes_sentence",
+    "... of the changes, exactly one summand": "edit_changes_one_summand",
+    "guided to order 1: samples of order 1": "guided_to_order_1",
+    "guided to order 2: samples of order 2": "guided_to_order_2",
+}
+NUMBERS = {
+    "rank correlation of latent and behavioural distance": "behavioural_correlation",
+    "the same, trained without behavioural loss": "behavioural_correlation_without_loss",
+}
+
+
+def table(folder: Path = MODELS) -> str:
+    """The table, one column for each model."""
+    facts = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*/model.json"))]
+    rows = [["", *(f"`{f['name']}`" for f in facts)], ["---"] * (len(facts) + 1)]
+    rows.append(["sentences of the corpus", *(f"{f['recipe']['corpus']['size']:,}" for f in facts)])
+    rows.append(["tokens", *(str(_tokens(f)) for f in facts)])
+    rows.append(["weights", *(f"{f['weights']['bytes'] / 1e6:.1f} MB" for f in facts)])
+    for said, metric in SHARES.items():
+        rows.append([said, *(_said(f["metrics"].get(metric), "{:.1%}") for f in facts)])
+    for said, metric in NUMBERS.items():
+        rows.append([said, *(_said(f["metrics"].get(metric), "{:.2f}") for f in facts)])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def written(page: str, folder: Path = MODELS) -> str:
+    """The page with the table as it is now."""
+    return _PLACE.sub(lambda _: "\n" + table(folder) + "\n", page)
+
+
+def _tokens(facts: dict[str, Any]) -> int:
+    settings, extent = facts["autoencoder"], facts["extent"]
+    if settings["architecture"] == "sequence":
+        return 4 * settings["positions"]
+    return (settings["header_tokens"] if extent["header"] else 0) + extent["summands"] * settings["summand_tokens"]
+
+
+def _said(value: float | None, pattern: str) -> str:
+    return "-" if value is None else pattern.format(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
