@@ -63,8 +63,10 @@ class FlowProposer:
         self._settings = settings
         self._rng = np.random.default_rng([seed, 3])
         layout = bundle.denoiser.layout
-        self._objective = Predictor(layout, classes=0, noise=bundle.denoiser.kind)
-        self._stability = Predictor(layout, classes=2, noise=bundle.denoiser.kind)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._objective = Predictor(layout, classes=0, noise=bundle.denoiser.kind)
+            self._stability = Predictor(layout, classes=2, noise=bundle.denoiser.kind)
         self._target: float | None = None
         self._stable_known = False
         self._learned = 0

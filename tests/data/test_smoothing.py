@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from lgf.data import Observation, complete, perceptron, whittaker
 from lgf.data import gaussian_process as gp
-from lgf.data.problems import problems
+from lgf.data.problems import problem_named, problems
 from lgf.data.rows import Rows, rough_noise, rows_of
 from lgf.ode.trajectory import Forcing, relative_l2
 
@@ -269,3 +269,13 @@ def test_accelerations_alone_give_usable_displacements():
         assert u < 0.25
         assert du < 0.06
         assert d2u < 0.05
+
+
+def test_a_flat_likelihood_does_not_run_off():
+    # Noise draws at which the unbounded scale of the process once overflowed; warnings are errors here.
+    for name in ("b1/02", "b1/11", "b2/ode5"):
+        for seed in (50, 51):
+            problem = problem_named(name)
+            data = problem.observe(seed=seed)
+            found = complete(data.observations[0], problem.order, "gp", data.forcing(0))
+            assert np.all(np.isfinite(found.trajectory.states))

@@ -151,3 +151,31 @@ def test_hostile_skeletons_end_quietly(logistic, text):
     assert not np.isnan(fit.loss)
     assert np.all(np.isfinite(fit.values))
     assert not np.isnan(fit.covariance).any()
+
+
+def test_a_divisor_does_not_vanish_on_the_data():
+    # The data are logistic; a pole between two samples would fit their noise better than any honest constant.
+    skeleton = Skeleton.read("u' = C*u + C*u^2 + C*u/(C*u + 1)")
+    for seed in range(6):
+        target = target_of(record("u' = 0.91*u - 0.95*u^2", (0.13,), T1, seed=seed), order=1)
+        fit = fit_constants(skeleton, target)
+        assert np.all(1 + fit.values[3] * target.states[0] >= 0.0199)
+
+
+def test_a_common_divisor_of_a_linear_constant_does_not_vanish_either():
+    target = target_of(record("u' = (0.5 - 0.4*u)/(0.3*u + 1)", (2.0,), T1), order=1)
+    fit = fit_constants(Skeleton.read("u' = (C*u + C)/(C*u + 1)"), target)
+    assert np.all(1 + fit.values[2] * target.states[0] >= 0.0199)
+
+
+def test_a_frequency_stays_below_what_the_samples_can_show():
+    target = target_of(record("u' = -0.5*u", (1.0,), T1, noise=0.2), order=1)
+    fit = fit_constants(Skeleton.read("u' = C*u + C*cos(C*t)"), target)
+    assert abs(fit.values[2]) <= np.pi / 2 / (T1[1] - T1[0]) * (1 + 1e-12)
+
+
+def test_the_users_bounds_win_over_those_of_the_data():
+    target = target_of(record("u' = 0.91*u - 0.95*u^2", (0.13,), T1), order=1)
+    bounds = np.array([[-9.0, 9.0], [-9.0, 9.0], [-9.0, 9.0], [-40.0, -30.0]])
+    fit = fit_constants(Skeleton.read("u' = C*u + C*u^2 + C*u/(C*u + 1)"), target, bounds=bounds)
+    assert -40.0 <= fit.values[3] <= -30.0

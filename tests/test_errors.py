@@ -1,0 +1,454 @@
+"""Every error that a user can cause, with its sentence: each is provoked for real, and no place that raises is left out.
+
+A case is (what the user does, the sentence that comes back). Everything happens in an empty folder into which `ready`
+puts a good table, a finished run and a trained model, and `spoil` whatever a case needs.
+"""
+
+import ast
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgf import Equation, LatentGrammarFlow
+from lgf.asking import model_named
+from lgf.cli import main
+from lgf.data import (
+    Knowledge,
+    Observation,
+    Problem,
+    check,
+    complete,
+    load_record,
+    make_forcing,
+    observations_from_arrays,
+    problem_named,
+    read_observations,
+    read_table,
+)
+from lgf.data.corpus import Corpus
+from lgf.discovery.terms import term_dictionary
+from lgf.grammar import load_grammar, mentions, parse, read_grammar, restrict
+from lgf.journal import RunError, read_lines
+from lgf.latent.bundle import load_bundle, save_bundle
+from lgf.ode.expression import add, symbol
+from lgf.ode.reading import read_equation, read_expression
+from lgf.ode.solving import solve, solve_system
+from lgf.ode.trajectory import Forcing, Trajectory
+from lgf.runs import open_run, read_journal, read_question, read_run, write_atomically, write_run
+from lgf.training.recipe import load_recipe
+from lgf.training.stages import train
+
+SOURCE = Path(__file__).parents[1] / "src" / "lgf"
+T = np.linspace(0.0, 1.0, 10)
+U = np.exp(-T)
+NAN = float("nan")
+
+
+def changed(array, at, value):
+    copy = np.array(array, dtype=float)
+    copy[at] = value
+    return copy
+
+
+def spoil(name, content, call):
+    """A call on a file of this content."""
+
+    def provoke():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return call(name)
+
+    return provoke
+
+
+def table(content, **columns):
+    return spoil("table.csv", content, lambda name: read_observations(name, **columns))
+
+
+def edited(name, change, call):
+    """A call after `change` was made to the facts in a JSON file."""
+
+    def provoke():
+        facts = json.loads(Path(name).read_text())
+        change(facts)
+        Path(name).write_text(json.dumps(facts))
+        return call()
+
+    return provoke
+
+
+def recipe(content):
+    return spoil("recipe.toml", content, load_recipe)
+
+
+def grammar(rules, settings="template: explicit"):
+    return lambda: read_grammar(f"{settings}\n{rules}")
+
+
+def resumed_corpus():
+    """Training resumed beside a corpus that another recipe made."""
+    Path("recipe.toml").write_text('name = "small"\ngrammar = "small.grammar"\n[corpus]\nsize = 10\nseed = 1\n')
+    Path("small.grammar").write_text("template: explicit\nsummand: T\nS -> T\nT -> C*u | C*u^2 | C*u^3 | C*t | C*u*t\n")
+    corpus = Corpus(
+        np.zeros((1, 40), np.int16), np.ones(1, np.int8), np.ones(1, bool), np.zeros(1, bool),
+        np.zeros((1, 256), np.float32),
+        {"seed": 0, "size": 1, "fingerprint": load_grammar("small.grammar").fingerprint, "grammar": "small"},
+    )  # fmt: skip
+    corpus.save("model/work/corpus")
+    train("recipe.toml", "model", resume=True)
+
+
+def of_another_grammar(change):
+    corpus = Corpus(
+        np.zeros((2, 40), np.int16), np.ones(2, np.int8), np.ones(2, bool), np.zeros(2, bool),
+        np.zeros((2, 256), np.float32), {"seed": 0, "size": 2, "fingerprint": "0", "grammar": "other"} | change,
+    )  # fmt: skip
+    corpus.save("corpus")
+    Corpus.load("corpus", load_grammar("b1"))
+
+
+def too_large_bundle():
+    bundle = load_bundle("b1")
+    bundle.metrics["padding"] = "x" * 10_000_000  # pyright: ignore[reportIndexIssue]
+    save_bundle(bundle, "large")
+
+
+def weights(change):
+    """A call that loads the model after its weights were changed, with the new hash announced."""
+    import hashlib
+
+    from safetensors.torch import load, save
+
+    def provoke():
+        path = Path("model/weights.safetensors")
+        data = change(path.read_bytes(), load, save)
+        path.write_bytes(data)
+        facts = json.loads(Path("model/model.json").read_text())
+        facts["weights"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        Path("model/model.json").write_text(json.dumps(facts))
+        load_bundle("model")
+
+    return provoke
+
+
+def renamed(data, load, save):
+    tensors = load(data)
+    tensors["another"] = tensors.pop(sorted(tensors)[0])
+    return save(tensors)
+
+
+def reshaped(data, load, save):
+    tensors = load(data)
+    first = sorted(tensors)[0]
+    tensors[first] = tensors[first][:1].contiguous()
+    return save(tensors)
+
+
+def fitted(**knowledge):
+    return lambda: LatentGrammarFlow(max_evaluations=1, **knowledge).fit(T, U)
+
+
+# command lines, as they are typed; the sentence stands behind "lgf: " on standard error
+LINES = {
+    "discover": "?",
+    "discover nowhere.csv": "?",
+    "discover data.csv --jobs 0": "?",
+    "discover data.csv --seed -1": "?",
+    "discover data.csv --order two": "?",
+    "discover data.csv --order 9": "?",
+    "discover data.csv --ordre 2": "?",
+    "discover data.csv --resume run": "?",
+    "discover data.csv --forcing t --forcing-column u": "?",
+    "discover data.csv --forcing 'cos(2*t'": "?",
+    "discover data.csv --initial zero": "?",
+    "discover data.csv --bounds u^3": "?",
+    "discover data.csv --preset fast": "?",
+    "discover data.csv --evaluations 0": "?",
+    "discover data.csv --seconds 0": "?",
+    "discover data.csv --model nothing": "?",
+    "discover data.csv --model binary.grammar": "?",
+    "discover data.csv --model .": "?",
+    "discover data.csv --model b3": "?",
+    "discover data.csv --start \"u' = \"": "?",
+    "discover data.csv --start \"u' = C0*u + C0\"": "?",
+    "discover data.csv --start \"x0' = x1\"": "?",
+    "discover data.csv --start \"u''' = u\"": "?",
+    "discover data.csv --start \"u' = F\"": "?",
+    "discover data.csv --out run": "?",
+    "discover data.csv --out data.csv/run": "?",
+    "discover --resume nowhere": "?",
+    "discover flat.csv": "?",
+    "check flat.csv": "?",
+    "simulate nowhere": "?",
+    "simulate run --n 1": "?",
+    "simulate run --t0 5 --t1 1": "?",
+    "simulate run --initial 1,0;2,0": "?",
+    "simulate run --initial 1": "?",
+    "simulate run --forcing 0": "?",
+    "simulate run --initial 1,0 --forcing u": "?",
+    "models show nothing": "?",
+    "models show standard 'u = 1'": "?",
+    "models show standard 'u = = 1'": "?",
+    "sample standard -n 0": "?",
+    "sample standard --seed -1": "?",
+    "sample standard --order 9": "?",
+    "sample trivial.grammar": "?",
+    "train nowhere.toml": "?",
+    "train broken.toml": "?",
+    "nonsense": "?",
+}
+
+# (call, sentence)
+ESTIMATOR = {
+    "seed": (fitted(seed=-1), "?"),
+    "preset": (fitted(preset="fast"), "?"),
+    "stable": (fitted(stable="yes"), "?"),
+    "functions": (fitted(functions=("sinh",)), "?"),
+    "predict before the record": (lambda: LatentGrammarFlow.load("run").predict([-1.0, 0.0]), "?"),
+    "score": (lambda: LatentGrammarFlow.load("run").score([0.0, 1.0], [1.0]), "?"),
+    "simulate without the input": (lambda: _sampled_input().simulate([0.0, 1.0], (0.0, 0.0)), "?"),
+    "simulate at no times": (lambda: LatentGrammarFlow.load("run").simulate([1.0, 0.0], (0.0, 0.0)), "?"),
+    "no Forcing known": (lambda: Knowledge(forcing="sin(t)"), "?"),
+    "forced and unforced": (lambda: Knowledge(forced=False, forcing=Forcing.from_formula("t")), "?"),
+    "order": (lambda: Knowledge(order=0), "?"),
+    "bounds that are none": (lambda: Knowledge(bounds=[1]), "?"),
+    "bounds in other words": (lambda: Knowledge(bounds={"u": "large"}), "?"),
+    "bounds of one number": (lambda: Knowledge(bounds={"u": (1,)}), "?"),
+    "bounds the wrong way": (lambda: Knowledge(bounds={"u": (1, 0)}), "?"),
+    "a term that is none": (lambda: Knowledge(required=("",)), "?"),
+    "a term unreadable": (lambda: Knowledge(required=("u^",)), "?"),
+    "terms that are no text": (lambda: Knowledge(required=(3,)), "?"),
+    "variables": (lambda: Knowledge(variables=("v",)), "?"),
+    "no variables": (lambda: Knowledge(variables=()), "?"),
+}
+
+ARRAYS = {
+    "fewer values": (lambda: Observation(T, U[:-1]), "?"),
+    "three dimensions": (lambda: Observation(T, np.zeros((10, 1, 1))), "?"),
+    "times in columns": (lambda: Observation(T[:, None], U), "?"),
+    "text": (lambda: Observation(T, ["a"] * 10), "?"),
+    "complex": (lambda: Observation(T, U + 1j), "?"),
+    "time back": (lambda: Observation(T[::-1], U), "?"),
+    "time twice": (lambda: Observation(changed(T, 4, T[3]), U), "?"),
+    "time missing": (lambda: Observation(changed(T, 3, NAN), U), "?"),
+    "values missing": (lambda: Observation(T, U * NAN), "?"),
+    "infinite": (lambda: Observation(T, changed(U, 2, np.inf)), "?"),
+    "absurd": (lambda: Observation(T, changed(U, 2, 1e200)), "?"),
+    "one sample": (lambda: Observation(T[:1], U[:1]), "?"),
+    "derivative": (lambda: Observation(T, U, (9,)), "?"),
+    "derivatives": (lambda: Observation(T, U, (0, 1)), "?"),
+    "derivative twice": (lambda: Observation(T, np.stack([U, U], 1), (1, 1)), "?"),
+    "weights negative": (lambda: Observation(T, U, weights=-np.ones(10)), "?"),
+    "weights of another shape": (lambda: Observation(T, U, weights=np.ones(9)), "?"),
+    "weights zero": (lambda: Observation(T, U, weights=np.zeros(10)), "?"),
+    "initial not finite": (lambda: Observation(T, U, initial=(np.inf,)), "?"),
+    "initial empty": (lambda: Observation(T, U, initial=()), "?"),
+    "no Forcing": (lambda: Observation(T, U, forcing="sin(t)"), "?"),
+    "no experiment": (lambda: Problem(()), "?"),
+    "measured beyond the order": (lambda: Problem((Observation(T, U, (2,)),), Knowledge(order=1)), "?"),
+    "initial beyond the order": (lambda: Problem((Observation(T, U, initial=(1, 2)),), Knowledge(order=1)), "?"),
+    "input where there is none": (
+        lambda: Problem((Observation(T, U, forcing=Forcing.from_formula("t")),), Knowledge(forced=False)), "?"),
+    "several times": (lambda: observations_from_arrays([T, T], U), "?"),
+    "two times, three records": (lambda: observations_from_arrays([T, T], [U, U, U]), "?"),
+    "two initial states, three records": (lambda: observations_from_arrays(T, [U, U, U], initial=[(0,), (1,)]), "?"),
+    "one of two": (lambda: observations_from_arrays(T, [U, U[:4]]), "?"),
+    "smoothing": (lambda: complete(Observation(T, U), 1, "magic"), "?"),
+    "derivatives asked": (lambda: complete(Observation(T, U), 9), "?"),
+    "samples for the network": (lambda: complete(Observation(T[:4], U[:4]), 1, "mlp"), "?"),
+    "record": (lambda: load_record("lorenz"), "?"),
+    "problem": (lambda: problem_named("b9/1"), "?"),
+}  # fmt: skip
+
+FORCINGS = {
+    "of another length": (lambda: make_forcing(np.ones(7), T), "?"),
+    "unreadable": (lambda: make_forcing("cos(", T), "?"),
+    "in u": (lambda: make_forcing("cos(u)", T), "?"),
+    "with C": (lambda: make_forcing("C*t", T), "?"),
+    "infinite": (lambda: make_forcing(changed(U, 1, np.inf), T), "?"),
+    "missing": (lambda: make_forcing(U * NAN, T), "?"),
+    "times": (lambda: Forcing.from_samples(T[::-1], U), "?"),
+    "that fails": (lambda: make_forcing(lambda t: 1 / 0, T), "?"),
+    "not finite": (lambda: make_forcing(lambda t: NAN, T), "?"),
+    "neither": (lambda: Forcing(), "?"),
+    "without a table": (lambda: Forcing.from_formula("t").table(), "?"),
+    "said but not given": (lambda: _first_error(Observation(T, U), Knowledge(forced=True)), "?"),
+    "too short": (lambda: _first_error(Observation(T, U, forcing=Forcing.from_samples(T[:5], U[:5]))), "?"),
+    "not finite somewhere": (lambda: _first_error(Observation(T, U, forcing=Forcing.from_formula("1/t"))), "?"),
+    "too few samples": (lambda: _first_error(Observation(T[:6], U[:6])), "?"),
+    "nothing moves": (lambda: _first_error(Observation(T, U * 0 + 3)), "?"),
+}
+
+SOLVING = {
+    "initial": (lambda: solve(Equation.read("u'' = -u"), (1,), T), "?"),
+    "no input": (lambda: solve(Equation.read("u' = F"), (1,), T), "?"),
+    "times": (lambda: solve(Equation.read("u' = -u"), (1,), T[::-1]), "?"),
+    "system": (lambda: solve_system([symbol("x0")], (1, 2), T), "?"),
+    "derivative": (lambda: Trajectory(T, np.ones((10, 2))).d2u, "?"),
+    "states": (lambda: Trajectory(T, np.ones((9, 2))), "?"),
+    "forcing": (lambda: Trajectory(T, np.ones((10, 2)), np.ones(9)), "?"),
+}
+
+TABLES = {
+    "empty": (table("\n"), "?"),
+    "header only": (table("t,u\n"), "?"),
+    "one column": (table("u\n1\n2\n3\n"), "?"),
+    "ragged": (table("t,u\n0,1\n1\n2,3\n"), "?"),
+    "no time": (table("a,b\n1,2\n1,3\n1,4\n"), "?"),
+    "no values": (table("t\tu\n0\t\n1\t\n"), "?"),
+    "text": (table("t,u\n0,1\n1,two\n2,3\n3,4\n4,5\n"), "?"),
+    "no such column": (table("t,u\n0,1\n1,2\n", value="x"), "?"),
+    "two of a name": (table("t,u,u\n0,1,1\n1,2,2\n", value="u"), "?"),
+    "two roles": (table("t,u\n0,1\n1,2\n", value="t", time="t"), "?"),
+    "delimiter": (table("t,u\n0,1\n", delimiter=",,"), "?"),
+    "quotation marks": (table('t,u\n0,"1"2\n1,2\n', delimiter=","), "?"),
+    "quoted lines": (table('t,u\n0,"1\n2"\n1,2\n', delimiter=","), "?"),
+    "binary": (table(b"t,u\n\0\0\0"), "?"),
+    "not UTF-8": (table(b"t,u\n0,\xff\n"), "?"),
+    "long line": (table("t,u\n" + "1" * 200_000 + ",2\n"), "?"),
+    "many columns": (table(",".join(["0"] * 1001) + "\n" + ",".join(["1"] * 1001) + "\n"), "?"),
+    "many experiments": (table("t,u,run\n" + "".join(f"0,1,{k}\n" for k in range(1001)), experiment="run"), "?"),
+    "a bad experiment": (table("t,u,run\n0,1,a\n1,2,a\n2,3,a\n3,4,a\n0,1,b\n", experiment="run"), "?"),
+    "a directory": (lambda: read_observations("run"), "?"),
+    "a device": (lambda: read_observations("/dev/null"), "?"),
+    "a bad name": (lambda: read_observations("a\0b"), "?"),
+    "too large": (lambda: read_observations(_huge("huge.csv", 300_000_000)), "?"),
+    "DataFrame": (lambda: read_table(pd.DataFrame([[1, 2]], columns=["u", "u"])), "?"),
+    "array": (lambda: read_table(np.zeros(3)), "?"),
+    "empty mapping": (lambda: read_table({}), "?"),
+    "lengths": (lambda: read_table({"t": [1, 2], "u": [1]}), "?"),
+}
+
+EXPRESSIONS = {
+    "": "?",
+    "u = 1": "?",
+    "u)": "?",
+    "2 u u": "?",
+    "1e308*10": "?",
+    "1e999": "?",
+    "u & t": "?",
+    "(u": "?",
+    "u^": "?",
+    "sin u": "?",
+    "sin(u": "?",
+    "v": "?",
+    "u" + "'" * 11: "?",
+    "diff(t, t)": "?",
+    "diff(u)": "?",
+    "diff(u, u)": "?",
+    "diff(u, t, 1.5)": "?",
+    "du": "?",
+    "du/dt^2": "?",
+    "C + C0": "?",
+    "(" * 300 + "u" + ")" * 300: "?",
+    "u" + "^u" * 300: "?",
+    "u" * 200_000: "?",
+}
+
+GRAMMARS = {
+    "nothing": (grammar(""), "?"),
+    "continuation first": (grammar("| C*u"), "?"),
+    "unfinished": (grammar("S -> C*u |"), "?"),
+    "unfinished before a rule": (grammar("S -> C*u |\nT -> u"), "?"),
+    "empty in between": (grammar("S -> C*u || C"), "?"),
+    "weight alone": (grammar("S -> [0.5]"), "?"),
+    "setting": (grammar("S -> C*u", "templat: explicit"), "?"),
+    "setting twice": (grammar("S -> C*u", "template: explicit\ntemplate: explicit"), "?"),
+    "no template": (grammar("S -> C*u", ""), "?"),
+    "template": (grammar("S -> C*u", "template: implicit"), "?"),
+    "max_length": (grammar("S -> C*u", "template: explicit\nmax_length: long"), "?"),
+    "max_length too small": (grammar("S -> T\nT -> u", "template: explicit\nmax_length: 1"), "?"),
+    "name": (grammar("S -> C*u", "template: explicit\nname:"), "?"),
+    "summand": (grammar("S -> C*u", "template: explicit\nsummand: T"), "?"),
+    "no arrow": (grammar("S = C*u"), "?"),
+    "left-hand side": (grammar("2S -> C*u"), "?"),
+    "left-hand side is a word": (grammar("u -> C*u"), "?"),
+    "two arrows": (grammar("S -> T -> u"), "?"),
+    "open bracket": (grammar("S -> C*u [0.5"), "?"),
+    "two weights": (grammar("S -> C*u [0.5] [0.5]"), "?"),
+    "weight in front": (grammar("S -> [0.5] C*u"), "?"),
+    "weight": (grammar("S -> C*u [much]"), "?"),
+    "weights": (grammar("S -> C*u [0]"), "?"),
+    "condition": (grammar("S -> C*u {second}"), "?"),
+    "free with F": (grammar("S -> C*F {free}"), "?"),
+    "no sign": (grammar("S -> C u"), "?"),
+    "character": (grammar("S -> C*u!"), "?"),
+    "function": (grammar("S -> C*sinh(u)"), "?"),
+    "variable": (grammar("S -> C*w'"), "?"),
+    "nonterminal": (grammar("S -> C*u + T"), "?"),
+    "duplicate": (grammar("S -> C*u | C*u"), "?"),
+    "endless": (grammar("S -> C*u | C*u + T\nT -> T + u"), "?"),
+    "unreachable": (grammar("S -> C*u\nT -> u"), "?"),
+    "no such file": (lambda: load_grammar("nothing.grammar"), "?"),
+    "no summand": (lambda: term_dictionary(read_grammar("template: explicit\nS -> C*u")), "?"),
+    "nothing remains": (lambda: restrict(load_grammar("b1"), forbid=mentions("u", "C")), "?"),
+    "no word": (lambda: mentions("foo"), "?"),
+    "mask": (lambda: term_dictionary(load_grammar("b1"), [True]), "?"),
+    "sentence with another word": (lambda: parse(load_grammar("b1"), "C*w"), "?"),
+    "sentence with another sign": (lambda: parse(load_grammar("b1"), "C!u"), "?"),
+    "sentence out of order": (lambda: parse(load_grammar("b1"), "C*)"), "?"),
+    "sentence cut off": (lambda: parse(load_grammar("b1"), "C*"), "?"),
+}
+
+RECIPES = {
+    "no TOML": (recipe("name ="), "?"),
+    "key": (recipe('name = "a"\ngrammar = "b1"\n[corpus]\nsise = 3'), "?"),
+    "missing": (recipe('name = "a"'), "?"),
+    "value": (recipe('name = "a"\ngrammar = "b1"\n[corpus]\nsize = 3'), "?"),
+    "another corpus": (resumed_corpus, "?"),
+    "corpus of another grammar": (lambda: of_another_grammar({}), "?"),
+    "corpus of another size": (lambda: of_another_grammar({"size": 3}), "?"),
+    "no corpus": (lambda: Corpus.load("nowhere"), "?"),
+}
+
+BUNDLES = {
+    "none": (lambda: load_bundle("nowhere"), "?"),
+    "too large": (lambda: (_huge("model/weights.safetensors", 20_000_000), load_bundle("model")), "?"),
+    "too large to save": (too_large_bundle, "?"),
+    "no JSON": (spoil("model/model.json", "{", lambda _: load_bundle("model")), "?"),
+    "key missing": (edited("model/model.json", lambda f: f.pop("extent"), lambda: load_bundle("model")), "?"),
+    "format": (edited("model/model.json", lambda f: f.update(format=9), lambda: load_bundle("model")), "?"),
+    "bytes": (edited("model/model.json", lambda f: f["weights"].update(bytes=1), lambda: load_bundle("model")), "?"),
+    "hash": (edited("model/model.json", lambda f: f["weights"].update(sha256=""), lambda: load_bundle("model")), "?"),
+    "fingerprint": (
+        edited("model/model.json", lambda f: f.update(fingerprint=""), lambda: load_bundle("model")), "?"),
+    "no safetensors": (weights(lambda data, load, save: b"nothing"), "?"),
+    "another name": (weights(renamed), "?"),
+    "another shape": (weights(reshaped), "?"),
+    "as a model": (lambda: model_named("run"), "?"),
+}  # fmt: skip
+
+RUNS = {
+    "holds one": (lambda: open_run("run", read_question("run")), "?"),
+    "no folder": (lambda: open_run("data.csv/run", read_question("run")), "?"),
+    "none": (lambda: read_run("nowhere"), "?"),
+    "not finished": (lambda: (Path("run/equation.json").unlink(), read_run("run")), "?"),
+    "damaged": (edited("run/run.json", lambda f: f.pop("problem"), lambda: read_run("run")), "?"),
+    "damaged settings": (edited("run/run.json", lambda f: f["settings"].pop("fit"), lambda: read_run("run")), "?"),
+    "another format": (edited("run/run.json", lambda f: f.update(format=9), lambda: read_run("run")), "?"),
+    "another version": (
+        edited("run/run.json", lambda f: f["versions"].update(lgf="99.0"), lambda: read_question("run", resume=True)),
+        "?",
+    ),
+    "not text": (spoil("run/run.json", b"\xff", lambda _: read_run("run")), "?"),
+    "no JSON": (spoil("run/run.json", "{", lambda _: read_run("run")), "?"),
+    "too large": (lambda: (_huge("run/run.json", 600_000_000), read_run("run")), "?"),
+    "journal is a folder": (
+        lambda: (Path("run/candidates.jsonl").unlink(), Path("run/candidates.jsonl").mkdir(), read_journal("run")),
+        "?",
+    ),
+    "journal is not text": (spoil("run/candidates.jsonl", b"\xff\n", lambda _: read_journal("run")), "?"),
+    "journal is damaged": (
+        spoil("run/candidates.jsonl", "{}\n", lambda _: main(["discover", "--resume", "run"]) and None), "?"),
+    "no room": (lambda: write_atomically(Path("nowhere/run.json"), b""), "?"),
+    "another number of experiments": (
+        edited("run/equation.json", lambda f: f.update(branches=[]), lambda: read_run("run")), "?"),
+}  # fmt: skip
