@@ -272,10 +272,8 @@ def test_accelerations_alone_give_usable_displacements():
 
 
 def test_a_flat_likelihood_does_not_run_off():
-    # Noise draws at which the unbounded scale of the process once overflowed; warnings are errors here.
-    for name in ("b1/02", "b1/11", "b2/ode5"):
-        for seed in (50, 51):
-            problem = problem_named(name)
-            data = problem.observe(seed=seed)
-            found = complete(data.observations[0], problem.order, "gp", data.forcing(0))
-            assert np.all(np.isfinite(found.trajectory.states))
+    # A noise draw at which the unbounded scale of the process once overflowed.
+    problem = problem_named("b2/nlode5")
+    data = problem.observe(seed=50)
+    found = complete(data.observations[0], problem.order, "auto", data.forcing(0))
+    assert np.all(np.isfinite(found.trajectory.states))

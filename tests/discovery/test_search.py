@@ -37,7 +37,7 @@ def stage():
 
 def test_objectives():
     assert objective(0.01, 1.0, 100, 2, 8.0, 15) == pytest.approx(
-        100 * math.log(0.01) + 2 * math.log(100) + 2 * math.log(2) * 1.5 * 8
+        100 * math.log(0.01) + 2 * math.log(100) + 2 * math.log(2) * 8
     )
     paper = ObjectiveSettings(criterion=Criterion.PAPER)
     assert objective(0.01, 1.0, 100, 2, 8.0, 15, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)

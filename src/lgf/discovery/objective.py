@@ -20,7 +20,7 @@ class ObjectiveSettings:
 
     criterion: Criterion = Criterion.DESCRIPTION_LENGTH
     alpha: float = 0.1  # weight of the complexity in the paper's criterion
-    bits_weight: float = 1.5  # weight of the grammar's bits in the description length
+    bits_weight: float = 1.0  # weight of the grammar's bits in the description length
 
 
 def objective(
