@@ -10,6 +10,7 @@ COMMANDS = {
     "speed": ("speed", "measure the numerical core"),
     "run": ("running", "discover the problems of a benchmark, one line of JSON for each problem and seed"),
     "table": ("tables", "set the results beside the published ones and the floor"),
+    "report": ("reporting", "write the page of results in the docs"),
     "figures": ("figures", "draw the results"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),

@@ -1,6 +1,8 @@
-"""`figures`: the distribution of errors on Benchmark 1, and the trajectories found on Benchmarks 2 and 3."""
+"""`figures`: the distribution of errors on Benchmark 1, and the trajectories found on Benchmarks 2 and 3, and
+the evaluations that each way of proposing needs."""
 
 import argparse
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import matplotlib
 import numpy as np
 
 from benchmarks.choosing import benchmark_of, chosen
+from benchmarks.efficiency import METHODS, table
 from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
@@ -82,6 +85,26 @@ def _draw(axes: Any, problem: NamedProblem, line: dict[str, Any] | None) -> None
     axes.tick_params(labelsize="x-small")
 
 
+def evaluations(folder: Path, out: Path) -> Path | None:
+    """A dot for each problem and way of proposing: evaluations until the chosen equation is right."""
+    study = folder / "efficiency.jsonl"
+    if not study.exists():
+        return None
+    found = table([json.loads(line) for line in study.read_text().splitlines()])["evaluations"]
+    methods = [m for m in METHODS if any(m in row for row in found.values())]
+    ranked = sorted(found, key=lambda problem: found[problem].get(methods[0], 0.0))
+    figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.24 * len(ranked)), layout="constrained")
+    for k, method in enumerate(methods):
+        points = [(found[p][method], i) for i, p in enumerate(ranked) if method in found[p]]
+        axes.plot(*zip(*points, strict=True), "o" if method != "default" else "D", ms=5, color=f"C{k}", label=method)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(ranked)), ranked, fontsize="x-small")
+    axes.set_xlabel("evaluations until the chosen equation is right (the budget where it never was)")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="x-small", ncols=2)
+    return _saved(figure, out / "efficiency.svg")
+
+
 def _saved(figure: Any, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, metadata={"Date": None})  # so that equal results give equal files
@@ -98,6 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> None:
     """Draw everything that there are results for."""
     drawn = [violin(args.results, args.out)] + [trajectories(b, args.results, args.out) for b in ("b2", "b3")]
+    drawn.append(evaluations(args.results, args.out))
     for file in drawn:
         if file is not None:
             print(file)

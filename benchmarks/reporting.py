@@ -1,0 +1,119 @@
+"""`report`: docs/results.md, written from the committed results and from nothing else."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recording import RESULTS
+from benchmarks.surroundings import ROOT
+from benchmarks.tables import tables
+
+TITLES = {
+    "b1": "Benchmark 1: thirty first-order equations, u measured",
+    "b2": "Benchmark 2: ten linear and nonlinear equations with closed solutions",
+    "b3": "Benchmark 3: seven forced oscillators, acceleration measured",
+    "b4": "Benchmark 4 (this project's own): ten forced systems of five and six terms",
+}
+BEFORE = """# Results
+
+Written by `python -m benchmarks report` from the files in `benchmarks/results`; nothing here was typed. Errors are
+relative L2 errors of u, u', u'' against the true trajectory, solved from the true initial state by an independent
+solver and capped at 1; data carry 5 % noise. The floor is the error that remains when the true structure is known and
+only its constants are fitted. Rows of this project are means over all problems and seeds, the equation of each run
+chosen by its description length, never by the truth; published rows are those of the best equation that each method
+published.
+"""
+
+
+def errors(values: Sequence[float]) -> list[str]:
+    """The cells of u, u', u''."""
+    return [f"{v:.4f}" for v in values] + [""] * (3 - len(values))
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def benchmark_section(name: str, summaries: Sequence[dict[str, Any]]) -> str:
+    """One benchmark: everybody's errors, and what this project's runs cost and found."""
+    head = ["", "problems", "u", "u'", "u''", "nodes", "exact (median seed)", "truth in set", "R2 > .9", "seeds", "s"]
+    rows = []
+    for s in summaries:
+        own = s.get("mean_errors")
+        cells = [s["method"].removeprefix("this project: "), str(s["problems"] or ""), *errors(own or s["errors"])]
+        cells += [f"{s['complexity']:.1f}"]
+        cells += [f"{s['exact_at_median_seed']} of {s['problems']}" if "exact_at_median_seed" in s and own else ""]
+        cells += ["" if s.get(key) is None else f"{s[key]:.0%}" for key in ("truth_in_set", "generalises")]
+        cells += [str(s["seeds"]) if "seeds" in s else "", f"{s['seconds']:.1f}" if s.get("seconds") else ""]
+        rows.append([f"**{cells[0]}**" if own else cells[0], *cells[1:]])
+    text = f"## {TITLES[name]}\n\n{markdown(head, rows)}\n"
+    for s in summaries:
+        if s.get("misses"):
+            causes = ", ".join(f"{count} {cause}" for cause, count in s["causes"].items())
+            (worst, problem), method = s["worst_u"], s["method"].removeprefix("this project: ")
+            text += f"\n{method}: {causes}; largest error on u {worst:.4f} ({problem}).\n"
+    return text
+
+
+def efficiency_section(lines: list[dict[str, Any]]) -> str:
+    """Evaluations until the chosen equation is right, by way of proposing."""
+    from benchmarks.efficiency import METHODS, table
+
+    found = table(lines)
+    gains = [found[f"gain over {base}"] for base in ("Monte Carlo, evaluations", "evolution, evaluations")]
+    faster = found["gain over evolution, seconds"]
+    rows = [
+        [m, f"{found['hits'][m]} of {found['runs'][m]}", *(f"{g[m]:.2f}" if m in g else "" for g in (*gains, faster))]
+        for m in METHODS
+        if found["runs"][m]
+    ]
+    seeds, budgets = {x["seed"] for x in lines}, {x["budget"] for x in lines}
+    text = (
+        "## What each way of proposing needs\n\n"
+        "Evaluated skeletons until the chosen equation has the true structure or an error within twice the floor; the "
+        "same fits and the same choice for all. Gains are geometric means over the hard problems, those that need more "
+        f"than 1,000 Monte Carlo evaluations; a run without a hit counts with its budget ({max(budgets)} evaluations, "
+        f"{len(seeds)} seeds). Processor seconds count proposing and fitting.\n\n"
+    )
+    head = ["", "hits", "fewer evaluations than Monte Carlo, times", "than evolution, times", "faster than evolution"]
+    text += markdown(head, rows) + "\n\n" + f"Hard: {', '.join(found['hard']) or 'none'}.\n\n"
+    names = [m for m in METHODS if found["runs"][m]]
+    body = [
+        [problem, *(f"{row[m]:.0f}" if m in row else "" for m in names)]
+        for problem, row in found["evaluations"].items()
+    ]
+    return text + markdown(["evaluations", *names], body) + "\n"
+
+
+def floor_section(found: dict[str, Any]) -> str:
+    """How near the fit of the true structures comes to the floor."""
+    near, total = found["within"]["b1-b3"]
+    above = [f"{p['problem']} ({p['ratio']:.1f} times)" for p in found["problems"] if p["ratio"] > 1.5]
+    return (
+        "## The fit alone\n\n"
+        f"The true structures, fitted from no start to {found['seeds']} noise draws: {near} of {total} published "
+        f"problems come within 1.5 times the floor on u. Above it: {', '.join(above) or 'none'}. "
+        "Problem by problem: `benchmarks/results/floor.json`.\n"
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="(benchmarks/results)")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results.md", metavar="FILE")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Write the page."""
+    parts = [BEFORE, *(benchmark_section(b, s) for b, s in tables(args.results).items())]
+    study, floor = args.results / "efficiency.jsonl", args.results / "floor.json"
+    if study.exists():
+        parts.append(efficiency_section([json.loads(line) for line in study.read_text().splitlines()]))
+    if floor.exists():
+        parts.append(floor_section(json.loads(floor.read_text())))
+    args.out.write_text("\n".join(parts), encoding="utf-8")
+    print(args.out)
