@@ -7,11 +7,13 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lgf.cli import main
 from lgf.grammar import read_grammar
+from lgf.training.loop import Progress
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -91,6 +93,17 @@ def test_the_example_of_an_own_grammar_is_that_of_its_folder():
     page, folder = (ROOT / "docs/training.md").read_text(), ROOT / "examples/own_grammar"
     assert blocks(page, "toml") == [(folder / "recipe.toml").read_text()]
     assert f"\n```\n{(folder / 'oscillator.grammar').read_text()}```\n" in page
+
+
+@pytest.mark.xfail(reason="the progress of the corpus has no loss to print", raises=TypeError)
+def test_the_training_of_the_page_tells_how_far_it_is(monkeypatch, capsys):
+    def train(plan, out, resume, progress):
+        progress(Progress("corpus", 100, 300, None, None, None, 1.0))
+        return SimpleNamespace(metrics={}, name=plan.name)
+
+    monkeypatch.setattr("lgf.training.stages.train", train)
+    assert main(["train", str(ROOT / "examples/own_grammar/recipe.toml")]) == 0
+    assert "corpus" in capsys.readouterr().err
 
 
 def test_the_table_of_the_models_is_that_of_their_files(tmp_path):
