@@ -11,6 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +33,17 @@ from lgf.discovery.proposing import (
 )
 from lgf.discovery.search import SearchSettings, search
 from lgf.discovery.target import Target, make_target
-from lgf.flow_proposer import FlowProposer, FlowSettings, flow_proposers
+from lgf.flow_proposer import PAPER, FlowProposer, FlowSettings, flow_proposers
 from lgf.grammar import load_grammar
 from lgf.latent.bundle import load_bundle
+from lgf.latent.sampling import SamplingSettings
 
 HARD = ("b1/10", "b1/13", "b1/27", "b1/28", "b2/ode2", "b2/nlode2", "b2/nlode3", "b2/nlode5")
 RESULTS = Path(__file__).parent / "results" / "efficiency.jsonl"
-UNGUIDED = FlowSettings(guided=False, stability=False, static=False, renoised=0.0, screening=1)
-OBJECTIVE = FlowSettings(guided=True, stability=False, static=False, renoised=0.0, screening=1)
-CONDITIONS = FlowSettings(guided=True, stability=True, static=True, renoised=0.0, screening=1)
+# Sampled from noise, nothing screened or renoised, guided by the Taylor approximation: the flow of the paper.
+UNGUIDED = replace(PAPER, guided=False, stability=False, static=False, growth=1.5, sampling=SamplingSettings(steps=10))
+OBJECTIVE = replace(UNGUIDED, guided=True, sampling=SamplingSettings(steps=10, exact_guidance=False))
+CONDITIONS = replace(OBJECTIVE, stability=True, static=True)
 
 Make = Callable[[Language, Target, str, int], Sequence[tuple[Proposer, int]]]
 

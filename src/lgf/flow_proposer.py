@@ -143,7 +143,7 @@ class FlowProposer:
         if self._settings.static:
             static = self._bundle.predictors
             if "order" in static:
-                guides.append(Guide(static["order"], language.order - 1))
+                guides.append(Guide(static["order"], language.order))
             if "forced" in static:
                 guides.append(Guide(static["forced"], int(language.forced)))
         if objective and self._target is not None and self._settings.guided:
