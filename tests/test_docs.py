@@ -95,7 +95,6 @@ def test_the_example_of_an_own_grammar_is_that_of_its_folder():
     assert f"\n```\n{(folder / 'oscillator.grammar').read_text()}```\n" in page
 
 
-@pytest.mark.xfail(reason="the progress of the corpus has no loss to print", raises=TypeError)
 def test_the_training_of_the_page_tells_how_far_it_is(monkeypatch, capsys):
     def train(plan, out, resume, progress):
         progress(Progress("corpus", 100, 300, None, None, None, 1.0))

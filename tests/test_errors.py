@@ -454,17 +454,7 @@ def says(said, sentence):
     return re.fullmatch(".*".join(map(re.escape, sentence.split("…"))), said) is not None
 
 
-# These sentences are the right ones; the code still wraps a second sentence around them.
-KNOWN = {("tables", "a directory"), ("tables", "a device"), ("tables", "too large"), ("lines", "train unknown.toml")}
-
-
-def marked(door, case):
-    return pytest.param(
-        door, case, marks=[pytest.mark.xfail(reason="wrapped in a second sentence")] if (door, case) in KNOWN else []
-    )
-
-
-@pytest.mark.parametrize(("door", "line"), [marked("lines", line) for line in SENTENCES["lines"]])
+@pytest.mark.parametrize(("door", "line"), [("lines", line) for line in SENTENCES["lines"]])
 def test_a_command_line_is_answered_by_its_sentence(door, line, ready, capsys):
     before = sorted(Path().rglob("*"))
     assert main(shlex.split(line)) == 2
@@ -473,7 +463,7 @@ def test_a_command_line_is_answered_by_its_sentence(door, line, ready, capsys):
     assert sorted(Path().rglob("*")) == before
 
 
-@pytest.mark.parametrize(("door", "case"), [marked(door, case) for door, cases in CALLS.items() for case in cases])
+@pytest.mark.parametrize(("door", "case"), [(door, case) for door, cases in CALLS.items() for case in cases])
 def test_a_call_is_answered_by_its_sentence(door, case, ready):
     with pytest.raises((ValueError, FileNotFoundError)) as caught:
         CALLS[door][case]()

@@ -133,12 +133,11 @@ def train(
 
 
 def _tell(progress: "Progress") -> None:
-    exact = "" if progress.exact is None else f"   exact {100 * progress.exact:.1f} %"
-    typer.echo(
-        f"{progress.stage}   epoch {progress.epoch} of {progress.epochs}   loss {progress.loss:.4g}   "
-        f"validation {progress.validation_loss:.4g}{exact}   {progress.seconds_left:.0f} s left",
-        err=True,
-    )
+    parts = [progress.stage, f"{progress.epoch} of {progress.epochs}"]
+    figures = {"loss": progress.loss, "validation": progress.validation_loss}
+    parts += [f"{name} {value:.4g}" for name, value in figures.items() if value is not None]
+    parts += [] if progress.exact is None else [f"exact {100 * progress.exact:.1f} %"]
+    typer.echo("   ".join([*parts, f"{progress.seconds_left:.0f} s left"]), err=True)
 
 
 def _facts(grammar: "Grammar") -> dict[str, Any]:

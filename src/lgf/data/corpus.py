@@ -208,7 +208,10 @@ def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Der
     masks = {}
     for order in range(1, HIGHEST_ORDER + 1):
         for forced in (False, True):
-            mask = restrict(source, order=order, forced=forced)
+            try:
+                mask = restrict(source, order=order, forced=forced)
+            except ValueError:  # nothing of this kind can be said
+                continue
             masks[mask.tobytes()] = mask
     samples = [sample(source, rng, draws // len(masks), mask) for mask in masks.values()]
     for together in zip(*samples, strict=True):

@@ -1,6 +1,7 @@
 """Delimited text (CSV, TSV, ...) -> names and cells, with every complaint in one sentence."""
 
 import csv
+import os
 import stat
 from collections import Counter
 from dataclasses import dataclass
@@ -82,21 +83,27 @@ def to_number(cell: str) -> float | None:
         return None
 
 
+def _refuse(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise DataError(f"{path} is a directory; give the file in it that holds the table.")
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(f"{path} is not a regular file; give a text file.")
+    if found.st_size > MOST_BYTES:
+        raise DataError(
+            f"{path} has {found.st_size / 1e9:.1f} GB but at most {MOST_BYTES / 1e9:.1f} GB are read; "
+            "keep every tenth row or fewer columns."
+        )
+
+
 def _text(path: Path) -> str:
     try:
         found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
-            raise DataError(f"{path} is a directory; give the file in it that holds the table.")
-        if not stat.S_ISREG(found.st_mode):
-            raise DataError(f"{path} is not a regular file; give a text file.")
-        if found.st_size > MOST_BYTES:
-            raise DataError(
-                f"{path} has {found.st_size / 1e9:.1f} GB but at most {MOST_BYTES / 1e9:.1f} GB are read; "
-                "keep every tenth row or fewer columns."
-            )
+        _refuse(path, found)
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise DataError(f"there is no file {path}; check the name and the folder.") from error
+    except DataError:
+        raise
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}); check the name and its permissions.") from error
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")

@@ -41,7 +41,10 @@ def train(
     that of an uninterrupted one.
     """
     plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    grammar = load_grammar(plan.grammar)
+    try:
+        grammar = load_grammar(plan.grammar)
+    except FileNotFoundError as error:
+        raise RecipeError(str(error)) from error
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
