@@ -1,6 +1,7 @@
 """The outer loop and everything around it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from lgf.data import Knowledge, Observation, Problem, complete
 from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.discovering import DiscoverySettings, discover
+from lgf.discovery.encoding import encoding
 from lgf.discovery.evaluation import Evaluator, bounds_of
 from lgf.discovery.language import explicit_form, linear_form, make_language, terms_of
 from lgf.discovery.objective import HOPELESS, Criterion, ObjectiveSettings, objective
-from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MonteCarloProposer
+from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
 from lgf.discovery.search import SearchSettings, joblib_map, search
+from lgf.discovery.selection import choose, confirmed, finalists
 from lgf.discovery.target import make_target
 from lgf.grammar import load_grammar
 from lgf.ode.skeleton import Equation, Skeleton
@@ -194,3 +197,30 @@ def test_a_search_that_finds_nothing_better_ends_when_its_patience_does(stage, p
     best = [iteration.best for iteration in history]
     assert best[0] == best[-1], "the logistic equation is among the first thirty"
     assert len(history) == iterations
+
+
+def test_finalists_lose_what_is_negligible(stage):
+    _target, language, evaluator = stage
+    said = encoding(STANDARD, Skeleton.read("u' = C*u + C*u^2 + C*sin(C*t)"), 1, False)
+    bloated = evaluator(propose(language, said.derivation, "test"))
+    fit = replace(bloated.fit, values=(*bloated.fit.values[:2], 1e-5, bloated.fit.values[3]))
+    population = Population([replace(bloated, fit=fit, objective=-1e9)])
+    found = finalists(population, evaluator, joblib_map(), 1, [language])
+    assert Skeleton.read("u' = C*u + C*u^2").structure in {c.skeleton.structure for c in found}
+
+
+def test_an_equation_that_only_the_kernels_can_solve_is_not_chosen(stage):
+    _target, language, evaluator = stage
+    good, better = (evaluator(p) for p in EnumerationProposer([language]).ask(2))
+    better = replace(better, objective=good.objective - 5)
+    assert choose([good, better], 60, lambda c: True) is better
+    assert choose([good, better], 60, lambda c: c is good) is good
+    assert choose([good, better], 60, lambda c: False) is better
+
+
+def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):
+    target, _, evaluator = stage
+    sound = evaluator(Proposal(Skeleton.read("u' = C*u + C*u^2"), 5.0))
+    assert confirmed(sound, logistic(), target)
+    exploding = replace(sound, fit=replace(sound.fit, values=(3.0, 2.0)))
+    assert not confirmed(exploding, logistic(), target)

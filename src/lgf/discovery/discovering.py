@@ -16,7 +16,7 @@ from lgf.discovery.missing import MissingTermProposer
 from lgf.discovery.objective import Criterion, ObjectiveSettings
 from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MixedProposer, Proposer
 from lgf.discovery.search import Iteration, Mapper, Progress, SearchSettings, joblib_map, search
-from lgf.discovery.selection import choose, finalists, held_out_losses, indistinguishable
+from lgf.discovery.selection import choose, confirmed, finalists, held_out_losses, indistinguishable
 from lgf.discovery.target import Target, make_target
 from lgf.grammar import Grammar
 from lgf.ode.skeleton import Equation
@@ -139,10 +139,10 @@ def discover(
     except KeyboardInterrupt:
         if not len(population):
             raise
-    last = finalists(population, evaluator, mapper, settings.n_finalists)
+    last = finalists(population, evaluator, mapper, settings.n_finalists, languages)
     if len(problem.observations) > 1:
         last = held_out_losses(last, problem, completions, evaluator)
-    best = choose(last, problem.n_samples)
+    best = choose(last, problem.n_samples, lambda c: confirmed(c, problem, targets[c.skeleton.order]))
     return Discovery(
         best=best,
         front=tuple(population.front()),

@@ -1,32 +1,81 @@
-"""Choosing the equation: finalists refitted and pruned, held-out experiments, and what the data cannot tell apart."""
+"""Choosing the equation: finalists refitted, simplified and solved independently, held-out experiments, and what the
+data cannot tell apart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from lgf.data.observation import Problem
+from lgf.data.reference import solve_by_reference
 from lgf.data.smoothing import Completion
-from lgf.discovery.candidate import Candidate, Population
+from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.constants import fit_constants
+from lgf.discovery.encoding import encoding
 from lgf.discovery.evaluation import Evaluator, bounds_of
+from lgf.discovery.language import Language, explicit_form, linear_form
+from lgf.discovery.proposing import propose
 from lgf.discovery.search import Mapper
 from lgf.discovery.target import Target, make_target
+from lgf.ode.simplification import simplify
+from lgf.ode.solving import solve
+from lgf.ode.trajectory import SolveStatus, relative_l2
 
 INDISTINGUISHABLE = 6.0  # units of description length
+SAME = 0.01  # relative difference of two trajectories that count as one
+MOST_CHECKED = 6
 
 
-def finalists(population: Population, evaluator: Evaluator, mapper: Mapper, n: int) -> list[Candidate]:
-    """The n best candidates, refitted patiently, best first; a refit that came out worse does not count."""
+def finalists(
+    population: Population, evaluator: Evaluator, mapper: Mapper, n: int, languages: Sequence[Language] = ()
+) -> list[Candidate]:
+    """The n best candidates, refitted patiently, and what is left of them without negligible terms, best first.
+
+    A refit that came out worse does not count. Without languages nothing is simplified.
+    """
     chosen = population.best(n)
     patient = evaluator.refined()
     again = mapper(patient, [c.proposal for c in chosen])
     polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in chosen])
     best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, again, polished, strict=True)]
+    by_order = {language.order: language for language in languages}
+    simpler = [_simplified(c, evaluator.targets[c.skeleton.order], by_order.get(c.skeleton.order)) for c in best]
+    best += mapper(patient, [p for p in simpler if p is not None and population.claim(p.skeleton.structure)])
     for candidate in best:
         population.add(candidate)
     return sorted(best, key=lambda c: c.objective)
+
+
+def _simplified(candidate: Candidate, target: Target, language: Language | None) -> Proposal | None:
+    """The proposal of what is left without negligible terms; None if all matter, or the language cannot say it."""
+    if language is None or not math.isfinite(candidate.loss):
+        return None
+    equation = candidate.fit.equation(target)
+    left = simplify(equation, target.environment)
+    if left is equation:
+        return None
+    try:
+        said = encoding(language.grammar, linear_form(explicit_form(left.skeleton)), language.order, language.forced)
+    except ValueError:
+        return None
+    found = None if said.derivation is None else propose(language, said.derivation, "simplified")
+    return found if found is not None and math.isfinite(found.bits) else None
+
+
+def confirmed(candidate: Candidate, problem: Problem, target: Target) -> bool:
+    """Whether an independent solver, fit for stiff equations, comes to the same trajectories as the kernels."""
+    equation = candidate.fit.equation(target)
+    for e, observation in enumerate(problem.observations):
+        start, forcing = tuple(candidate.fit.initial[e]), problem.forcing(e)
+        branch = float(target.record.root[e]), float(target.record.root_slope[e])
+        ours = solve(equation, start, observation.t, forcing, branch=branch)
+        theirs = solve_by_reference(equation, start, observation.t, forcing, branch)
+        if theirs.status is not SolveStatus.OK or ours.status is not SolveStatus.OK:
+            return False
+        if not relative_l2(theirs.u, ours.u) < SAME:
+            return False
+    return True
 
 
 def held_out_losses(
@@ -61,15 +110,19 @@ def _part(problem: Problem, completions: Sequence[Completion], order: int, exper
     return make_target(part, order, [completions[i] for i in experiments])
 
 
-def choose(candidates: Sequence[Candidate], n_samples: int) -> Candidate:
-    """The candidate of smallest objective; where experiments were held out, their loss takes the place of the fit's."""
+def choose(candidates: Sequence[Candidate], n_samples: int, accept: Callable[[Candidate], bool]) -> Candidate:
+    """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
+
+    If none of the first few is acceptable the first one is it all the same.
+    """
 
     def worth(candidate: Candidate) -> float:
         if candidate.held_out is None or not math.isfinite(candidate.loss):
             return candidate.objective
         return candidate.objective + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
 
-    return min(candidates, key=worth)
+    ranked = sorted(candidates, key=worth)
+    return next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
 
 
 def indistinguishable(candidates: Sequence[Candidate], best: Candidate, units: float = INDISTINGUISHABLE):

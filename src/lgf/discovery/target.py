@@ -77,12 +77,15 @@ class Target:
     def _powers(self) -> np.ndarray:
         return np.sum(self.record.weight * self.record.data**2, axis=1)
 
+    @property
+    def environment(self) -> dict:
+        """The completed record by symbol."""
+        return {"t": self.t, "F": self.forcing} | {("u", d): self.states[d] for d in range(self.order + 1)}
+
     def values(self, expression: Expression) -> np.ndarray:
         """An expression without constants over the completed record; only its finite values."""
         if expression not in self.kept:
-            environment: dict = {"t": self.t, "F": self.forcing}
-            environment.update({("u", d): self.states[d] for d in range(self.order + 1)})
-            values = np.broadcast_to(evaluate(expression, environment), self.t.shape)
+            values = np.broadcast_to(evaluate(expression, self.environment), self.t.shape)
             self.kept[expression] = values[np.isfinite(values)]
         return self.kept[expression]
 
