@@ -128,8 +128,10 @@ class Course:
         return self.problem.score(candidate.fit.equation(self.target)).u <= 2 * self.problem.floor[0]
 
 
-def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple], file: Path) -> None:
-    """All methods on one problem, a line per run."""
+def study(
+    problem_id: str, model: str, budget: int, seeds: int, done: set[tuple], file: Path, methods: Sequence[str]
+) -> None:
+    """These methods on one problem, a line per run."""
     named = problems()[problem_id]
     problem = named.observe(seed=0)
     order = problem.knowledge.order
@@ -143,7 +145,8 @@ def study(problem_id: str, model: str, budget: int, seeds: int, done: set[tuple]
     settings = SearchSettings(
         population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0, patience=None
     )
-    for name, make in METHODS.items():
+    for name in methods:
+        make = METHODS[name]
         for seed in range(1 if name == "enumeration" else seeds):
             if (problem_id, model, name, seed, budget) in done:
                 continue
@@ -210,6 +213,7 @@ def _gains(rows: dict[str, dict[str, float]], hard: Sequence[str], base: str) ->
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--only", help="problem ids, by commas")
+    parser.add_argument("--methods", default=";".join(METHODS), help="by semicolons")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=5000)
     parser.add_argument("--json", help="write the table here")
@@ -229,7 +233,7 @@ def main(args: argparse.Namespace) -> None:
         work = [w for w in work if w[0] in args.only.split(",")]
     if not args.table:
         for problem_id, model in work:
-            study(problem_id, model, args.budget, args.seeds, done, args.out)
+            study(problem_id, model, args.budget, args.seeds, done, args.out, args.methods.split(";"))
         lines = [json.loads(x) for x in args.out.read_text().splitlines()]
     found = table(lines)
     text = json.dumps(found, indent=1)
