@@ -202,7 +202,9 @@ def grammar_named(model: str | Path) -> Grammar:
     except FileNotFoundError as error:
         raise DataError(str(error)) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the grammar {str(model)!r} cannot be read ({type(error).__name__}).") from error
+        raise DataError(
+            f"the grammar {str(model)!r} cannot be read ({type(error).__name__}); give a text file."
+        ) from error
 
 
 def preset_named(name: str) -> DiscoverySettings:

@@ -155,7 +155,8 @@ def read_run(folder: str | Path) -> Run:
         branches = tuple((float(value), float(slope)) for value, slope in facts["branches"])
         n = len(question.problem.observations)
         if len(branches) != n or len(best.fit.initial) != n:
-            raise ValueError(f"initial states for {len(best.fit.initial)} experiments, not {n}")
+            said = min(len(branches), len(best.fit.initial), key=lambda k: k == n)
+            raise ValueError(f"initial states for {said} experiments, not {n}")
         return Run(
             question=question,
             best=best,

@@ -74,8 +74,9 @@ def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
         "weights": {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()},
     }
     text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
-    if len(weights) + len(text.encode()) > LARGEST:
-        raise BundleError(f"the model takes {len(weights)} bytes, at most {LARGEST} are allowed; make it smaller.")
+    size = len(weights) + len(text.encode())
+    if size > LARGEST:
+        raise BundleError(f"the model takes {size} bytes, at most {LARGEST} are allowed; make it smaller.")
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     (path / _WEIGHTS).write_bytes(weights)
