@@ -1,4 +1,4 @@
-"""`report`: docs/results.md, written from the committed results and from nothing else."""
+"""`report`: docs/results.md and the table of the README, written from the committed results and nothing else."""
 
 import argparse
 import json
@@ -16,6 +16,7 @@ TITLES = {
     "b3": "Benchmark 3: seven forced oscillators, acceleration measured",
     "b4": "Benchmark 4 (this project's own): ten forced systems of five and six terms",
 }
+MARKS = "<!-- results, written by python -m benchmarks report -->", "<!-- end of results -->"
 BEFORE = """# Results
 
 Written by `python -m benchmarks report` from the files in `benchmarks/results`; nothing here was typed. Errors are
@@ -89,6 +90,35 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
     return text + markdown(["evaluations", *names], body) + "\n"
 
 
+def headline(found: dict[str, list[dict[str, Any]]]) -> str:
+    """The table of the README: on each benchmark the best published method, this project and the floor."""
+    rows = []
+    for name, summaries in found.items():
+        ours = next((s for s in summaries if s["method"] == f"this project: {name}-standard-default"), None)
+        theirs = [s for s in summaries if "mean_errors" not in s and not s["method"].startswith("floor")]
+        complete = [s for s in theirs if s["problems"] in (None, 0) or s["problems"] == (ours or s)["problems"]]
+        best = min(complete, key=lambda s: s["errors"][0], default=None)
+        floor = next(s for s in summaries if s["method"].startswith("floor"))
+        published = "" if best is None else f"{_triple(best['errors'])} ({best['method'].partition(',')[0]})"
+        if ours is not None:
+            exact = f"{ours['exact_at_median_seed']} of {ours['problems']}"
+            cost = f"{ours['seconds']:.0f} s"
+            rows.append([name.upper(), published, _triple(ours["mean_errors"]), _triple(floor["errors"]), exact, cost])
+    head = ["errors of u, u', u''", "best published", "this project", "floor", "exact structures", "a problem takes"]
+    return markdown(head, rows)
+
+
+def _triple(values: Sequence[float]) -> str:
+    return " / ".join(f"{v:.4f}".lstrip("0") if v < 1 else f"{v:.0f}" for v in values)
+
+
+def with_headline(readme: str, table: str) -> str:
+    """The README with the table between its two marks."""
+    before, _, rest = readme.partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    return f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}"
+
+
 def floor_section(found: dict[str, Any]) -> str:
     """How near the fit of the true structures comes to the floor."""
     near, total = found["within"]["b1-b3"]
@@ -105,15 +135,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="(benchmarks/results)")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results.md", metavar="FILE")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md", metavar="FILE")
 
 
 def main(args: argparse.Namespace) -> None:
     """Write the page."""
-    parts = [BEFORE, *(benchmark_section(b, s) for b, s in tables(args.results).items())]
+    found = tables(args.results)
+    parts = [BEFORE, *(benchmark_section(b, s) for b, s in found.items())]
     study, floor = args.results / "efficiency.jsonl", args.results / "floor.json"
     if study.exists():
         parts.append(efficiency_section([json.loads(line) for line in study.read_text().splitlines()]))
     if floor.exists():
         parts.append(floor_section(json.loads(floor.read_text())))
     args.out.write_text("\n".join(parts), encoding="utf-8")
-    print(args.out)
+    args.readme.write_text(with_headline(args.readme.read_text(encoding="utf-8"), headline(found)), encoding="utf-8")
+    print(args.out, args.readme)

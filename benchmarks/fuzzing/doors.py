@@ -1,0 +1,126 @@
+"""The doors through which a user's texts and files come in, each with what may come out of it."""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import as_file, files
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from benchmarks.fuzzing import folders, texts
+from lgf.asking import grammar_named, starting_proposals
+from lgf.data import DataError, Problem, check, make_forcing, observations_from_arrays, read_observations
+from lgf.grammar import GrammarError, grammar_names, load_grammar, read_grammar, sample, spell
+from lgf.journal import Journal, RunError
+from lgf.latent.autoencoder import decode
+from lgf.latent.bundle import BundleError, load_bundle
+from lgf.latent.sampling import sample as sample_tokens
+from lgf.ode.reading import ReadingError, read_equation
+from lgf.runs import JOURNAL, front_rows, read_journal, read_question, read_run
+from lgf.training.recipe import RecipeError, load_recipe
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+MODEL = "b1"
+TIMES = np.linspace(0.0, 4.0, 20)
+
+
+@dataclass(frozen=True)
+class Door:
+    """A way in: `make` an input, `enter` with it (writing in a folder of its own), complaints that are documented.
+
+    share   of all inputs; fast doors get most
+    limit   CPU seconds that one input may take
+    """
+
+    name: str
+    share: float
+    limit: float
+    make: Callable[[Random], Any]
+    enter: Callable[[Any, Path], None]
+    refusals: tuple[type[Exception], ...]
+
+    def input(self, seed: int, index: int) -> Any:
+        """The input of this number: the same in every process."""
+        return self.make(Random(f"{seed}/{self.name}/{index}"))
+
+
+def make_doors(scratch: Path) -> tuple[Door, ...]:
+    """Every door; a small run is made in the scratch folder, if it is not there, to be damaged."""
+    sound = scratch / "sound"
+    if not sound.exists():
+        folders.write_small_run(sound)
+    run = folders.contents(sound, ("run.json", JOURNAL, "equation.json"))
+    with as_file(files("lgf").joinpath("models", MODEL)) as folder:
+        bundle = folders.contents(folder, ("model.json", "weights.safetensors"))
+    grammars = tuple(load_grammar(name).text for name in grammar_names())
+    recipes = tuple(path.read_text(encoding="utf-8") for path in sorted(RECIPES.glob("*.toml")))
+    return (
+        Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, ValueError, DataError)),
+        Door("forcing", 0.25, 1.0, texts.forcing, enter_forcing, (DataError,)),
+        Door("grammar", 0.20, 1.0, partial(texts.grammar, known=grammars), enter_grammar, (GrammarError,)),
+        Door("table", 0.12, 1.0, texts.table, enter_table, (DataError,)),
+        Door("recipe", 0.07, 1.0, partial(texts.recipe, known=recipes), enter_recipe,
+             (RecipeError, DataError, GrammarError)),
+        Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (RunError, DataError)),
+        Door("bundle", 0.005, 4.0, partial(folders.bundle_folder, sound=bundle), enter_bundle, (BundleError,)),
+    )  # fmt: skip
+
+
+def enter_equation(text: str, folder: Path) -> None:
+    """Reads the equation; one in twenty is then proposed to a search, as `--start` does."""
+    read_equation(text)
+    if zlib.crc32(text.encode("utf-8", "surrogatepass")) % 20 == 0:
+        problem = Problem(observations_from_arrays(TIMES, np.exp(-TIMES), forcing="sin(t)"))
+        starting_proposals([text], load_grammar("standard"), problem)
+
+
+def enter_forcing(text: str, folder: Path) -> None:
+    """Reads the formula and takes its values."""
+    forcing = make_forcing(text, TIMES)
+    assert forcing is not None
+    forcing.values(TIMES)
+
+
+def enter_grammar(text: str, folder: Path) -> None:
+    """Reads the grammar, writes and reads it again, and draws two sentences."""
+    grammar = read_grammar(text)
+    assert read_grammar(grammar.text).fingerprint == grammar.fingerprint
+    for derivation in sample(grammar, np.random.default_rng(0), 2):
+        spell(grammar, derivation)
+
+
+def enter_table(data: bytes, folder: Path) -> None:
+    """Reads the table and checks it, as `lgf check` does."""
+    path = folder / "data.csv"
+    path.write_bytes(data)
+    check(Problem(read_observations(path).observations))
+
+
+def enter_recipe(data: bytes, folder: Path) -> None:
+    """Reads the recipe and its grammar, as `lgf train` does first."""
+    path = folder / "recipe.toml"
+    path.write_bytes(data)
+    grammar_named(load_recipe(path).grammar)
+
+
+def enter_run(files: folders.Folder, folder: Path) -> None:
+    """Reads the run and its journal, shows its equations and solves the chosen one, as `lgf simulate` does."""
+    where = folder / "run"
+    folders.write(files, where)
+    Journal(lines=read_journal(where))
+    read_question(where, resume=True)
+    run = read_run(where)
+    front_rows(run)
+    run.trajectory()
+
+
+def enter_bundle(files: folders.Folder, folder: Path) -> None:
+    """Loads the model and draws two sentences from it."""
+    where = folder / "model"
+    folders.write(files, where)
+    bundle = load_bundle(where)
+    decode(bundle.autoencoder, sample_tokens(bundle.denoiser, 2, 0))
