@@ -24,9 +24,12 @@ from lgf.grammar.vocabulary import FUNCTIONS, SIGNS, UnknownCharacter, is_termin
 
 DEFAULT_MAX_LENGTH = 40
 LONGEST_MAX_LENGTH = 1000
+LONGEST_TEXT = 1_000_000  # characters
+MOST_NONTERMINALS = 100  # what is checked takes time with these times the words
+MOST_WORDS = 3_000
 
 _EMPTY = "empty alternative: write what stands here, or take the '|' away"
-_SETTING = re.compile(r"\s*([A-Za-z_]+)\s*:\s*(.*?)\s*$")
+_SETTING = re.compile(r"\s*([A-Za-z_]+)\s*:\s*(.*)$")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _WEIGHT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _ANNOTATION = re.compile(r"\[(?P<weight>[^\]]*)\]|\{(?P<conditions>[^}]*)\}|[\[{]")
@@ -36,8 +39,10 @@ class GrammarError(ValueError):
     """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
 
     def __init__(self, complaint: str, where: str, number: int, line: str, column: int):
-        shown = line.replace("\t", " ").rstrip()
-        super().__init__(f"{where}, line {number}, column {column + 1}: {complaint}\n    {shown}\n    {' ' * column}^")
+        start = max(0, column - 80)
+        shown = "".join(c if c.isprintable() else " " for c in line[start : column + 80]).rstrip()
+        caret = " " * (column - start) + "^"
+        super().__init__(f"{where}, line {number}, column {column + 1}: {complaint}\n    {shown}\n    {caret}")
         self.complaint = complaint
         self.line = number
         self.column = column + 1
@@ -67,7 +72,9 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
     rules: list[tuple[Rule, _Place]] = []
     places: dict[str, _Place] = {}
     unfinished: _Place | None = None
-    lhs = ""
+    lhs, size = "", 0
+    if len(text) > LONGEST_TEXT:
+        raise _Place(where, 1, lines[0], 0).error(f"a text of {len(text)} characters: at most {LONGEST_TEXT} are read")
     for number, line in enumerate(lines, 1):
         content = line.partition("#")[0].rstrip()
         if not content.strip():
@@ -90,7 +97,13 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
         elif not unfinished:
             begin += 1
         unfinished = place.at(len(content) - 1) if content.endswith(("|", "->")) else None
+        before = len(rules)
         rules.extend(_alternatives(lhs, content, begin, place, unfinished is not None))
+        size += sum(1 + len(rule.body) for rule, _ in rules[before:])
+        if len(places) > MOST_NONTERMINALS or size > MOST_WORDS:
+            raise place.error(
+                f"more than {MOST_NONTERMINALS} nonterminals or {MOST_WORDS} words in rules: write a smaller grammar"
+            )
     if unfinished:
         raise unfinished.error(_EMPTY)
     if not rules:

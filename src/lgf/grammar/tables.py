@@ -84,7 +84,8 @@ def _tables(grammar: Grammar, allowed: bytes, weighted: bool) -> Tables:
 def _shortest(by_lhs: list[list[int]], bodies: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     length = np.full(len(by_lhs), NEVER, dtype=np.int32)
     while True:
-        needs = np.array([1 + sum(length[x] for x in body) for body in bodies], dtype=np.int32).clip(max=NEVER)
+        # in Python's own integers: a sum that overflowed would look short, and compiled code would write past its stack
+        needs = np.array([min(1 + sum(int(length[x]) for x in body), NEVER) for body in bodies], dtype=np.int32)
         found = np.array([min((needs[r] for r in rules), default=NEVER) for rules in by_lhs], dtype=np.int32)
         if (found == length).all():
             return length, needs
