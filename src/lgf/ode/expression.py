@@ -222,6 +222,17 @@ def fill(expression: Expression, values: "tuple[float, ...] | list[float]") -> E
     return substitute(expression, {constant(i): number(v) for i, v in enumerate(values)})
 
 
+def nesting(expression: Expression) -> int:
+    """How many powers, functions and products with a sum stand inside each other; u^2 does not count."""
+    if expression.is_leaf:
+        return 0
+    head, args = expression.head, expression.args
+    inside = max(nesting(a) for a in args)
+    if head == "+" or (head == "*" and all(a.head != "+" for a in args)):
+        return inside
+    return inside if head == "^" and all(a.is_leaf for a in args) else inside + 1
+
+
 def polynomial(expression: Expression, variable: Expression) -> tuple[Expression, ...] | None:
     """Coefficients c0, c1, ... with expression = c0 + c1*variable + ..., or None if it is not a polynomial in it."""
     head = expression.head

@@ -10,11 +10,24 @@ import math
 import re
 from typing import NamedTuple, NoReturn
 
-from lgf.ode.expression import FUNCTIONS, MINUS_ONE, Expression, add, constant, function, mul, number, power, symbol
+from lgf.ode.expression import (
+    FUNCTIONS,
+    MINUS_ONE,
+    Expression,
+    add,
+    constant,
+    function,
+    mul,
+    nesting,
+    number,
+    power,
+    symbol,
+)
 
 MAX_LENGTH = 3_000  # characters; keeps the slowest text far below 50 ms
 MAX_DEPTH = 64  # nested parentheses and powers; five Python frames each, of the thousand there are
 MAX_ORDER = 20  # of a derivative
+MAX_NESTING = 6  # see `nesting`; the canonical form takes time that grows fourfold with each
 
 _TOKEN = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
                     r"|(?P<prime>'+)|(?P<sign>\*\*|[-+*/^(),])")  # fmt: skip
@@ -91,6 +104,8 @@ class _Reader:
             )
         if not all(math.isfinite(n.args[0]) for n in result.nodes() if n.head == "number"):
             self.fail("the numbers are too large to compute with; rescale them", start)
+        if (deep := nesting(result)) > MAX_NESTING:
+            self.fail(f"functions, powers and products of sums nest {deep} deep; at most {MAX_NESTING} is read", start)
         return result
 
     def tokenise(self, start: int, stop: int) -> list[_Token]:

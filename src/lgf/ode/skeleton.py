@@ -9,7 +9,7 @@ from lgf.ode.canonical import canonical
 from lgf.ode.complexity import complexity, node_count
 from lgf.ode.expression import FUNCTIONS, ZERO, Expression, F, T, constant, fill, polynomial, substitute, symbol
 from lgf.ode.printing import display, latex, plain, python_function
-from lgf.ode.reading import read_equation, read_expression
+from lgf.ode.reading import ReadingError, read_equation, read_expression
 from lgf.ode.structure import leading_fixed, open_constants, operator_form, structure
 from lgf.ode.sympy_bridge import to_sympy
 
@@ -17,7 +17,7 @@ TEMPLATES = ("explicit", "own forcing", "given forcing")
 
 
 class NoEquation(ValueError):
-    """A sentence that is no differential equation; `reason` is "vanishes", "no derivative" or "order"."""
+    """A sentence that is no differential equation; `reason` is "unreadable", "vanishes", "no derivative" or "order"."""
 
     def __init__(self, reason: str, message: str):
         super().__init__(message)
@@ -57,7 +57,10 @@ class Skeleton:
         """
         if template not in TEMPLATES:
             raise ValueError(f"unknown template {template!r}; known are {', '.join(TEMPLATES)}")
-        inside = read_expression(sentence) if isinstance(sentence, str) else sentence
+        try:
+            inside = read_expression(sentence) if isinstance(sentence, str) else sentence
+        except ReadingError as error:  # a sentence may be longer or deeper than what is computed with
+            raise NoEquation("unreadable", error.message) from error
         if template == "explicit":
             if order is None or order < 1:
                 raise ValueError(f"the template 'explicit' needs an order of 1 or more, got {order}")

@@ -17,6 +17,7 @@ from lgf.ode.reading import read_expression
 
 FUNCTION_SAMPLES = 4097
 _MOST_TABLE_ROWS = 1 << 17
+_LARGEST = 1e75  # of forcing samples: what a spline computes of them stays finite
 
 
 class SolveStatus(StrEnum):
@@ -140,6 +141,10 @@ class Forcing:
             raise ValueError(f"forcing has {len(t)} usable samples; at least 2 are needed.")
         if np.any(np.diff(t) <= 0):
             raise ValueError("the times of the forcing samples do not increase; sort them and remove duplicates.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.diff(values) / np.diff(t)
+        if not all(np.max(np.abs(x)) <= _LARGEST for x in (t, values, slopes)):
+            raise ValueError(f"the forcing samples, their times or their slopes exceed {_LARGEST:g}; change the units.")
         return cls(samples=np.column_stack([t, values]))
 
     @classmethod
