@@ -12,11 +12,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from lgf.grammar import Extent, Grammar, GrammarError, read_grammar
+from lgf.grammar import Extent, Grammar, read_grammar
 from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, empty_autoencoder
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
@@ -26,6 +27,9 @@ FORMAT = 1
 LARGEST = 10_000_000
 _FACTS = "model.json"
 _WEIGHTS = "weights.safetensors"
+DEEPEST = 64  # layers of a network that is built
+# What comes of facts that are not what they should be; torch says RuntimeError of sizes that are none.
+_UNSOUND = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
 class BundleError(ValueError):
@@ -100,14 +104,14 @@ def load_bundle(name_or_path: str | Path) -> ModelBundle:
             f"no model is called {str(name_or_path)!r}; give a folder with {_FACTS} and {_WEIGHTS}, or one of "
             f"{', '.join(bundle_names()) or 'none installed'}."
         )
-    facts, weights = folder.joinpath(_FACTS).read_bytes(), folder.joinpath(_WEIGHTS).read_bytes()
+    facts, weights = (_beginning(folder.joinpath(name)) for name in (_FACTS, _WEIGHTS))
     if len(facts) + len(weights) > LARGEST:
         raise BundleError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
     try:
         return _build(json.loads(facts), weights)
     except BundleError as error:
         raise BundleError(f"the model in {str(folder)!r} {error}; get it again.") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, GrammarError) as error:
+    except _UNSOUND as error:
         raise BundleError(f"{_FACTS} in {str(folder)!r} does not describe a model: {error!r}; get it again.") from error
 
 
@@ -121,6 +125,25 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     grammar = read_grammar(facts["grammar"], name=facts["name"])
     if grammar.fingerprint != facts["fingerprint"]:
         raise BundleError("has a grammar whose fingerprint is not the announced one")
+    deepest = max(facts["autoencoder"]["depth"], facts["denoiser"]["depth"], len(facts["predictors"]))
+    if deepest > DEEPEST:
+        raise BundleError(f"has {deepest} layers or predictors, at most {DEEPEST} are built")
+    found = _tensors(weights)
+    with torch.device("meta"):  # so that no memory is taken for networks that do not fit their weights
+        _check(_networks(facts, grammar), found)
+    bundle = _networks(facts, grammar)
+    _fill(bundle, found)
+    return bundle
+
+
+def _beginning(file: Any) -> bytes:
+    """The bytes of the file, no more than it takes to know that it is too large."""
+    with file.open("rb") as opened:
+        return opened.read(LARGEST + 1)
+
+
+def _networks(facts: dict[str, Any], grammar: Grammar) -> ModelBundle:
+    """The bundle that the facts describe, untrained."""
     settings = AutoencoderSettings(**facts["autoencoder"])
     extent = facts["extent"] and Extent(**facts["extent"])
     autoencoder = empty_autoencoder(grammar, settings, extent)
@@ -131,12 +154,10 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
         str(name): Predictor(autoencoder.layout, p["classes"], p["width"], denoiser.kind)
         for name, p in facts["predictors"].items()
     }
-    bundle = ModelBundle(
+    return ModelBundle(
         facts["name"], grammar, settings, autoencoder, denoiser, predictors,
         facts["recipe"], facts["metrics"], facts["seed"], facts["versions"],
     )  # fmt: skip
-    _fill(bundle, weights)
-    return bundle
 
 
 def _modules(bundle: ModelBundle) -> dict[str, nn.Module]:
@@ -152,12 +173,15 @@ def _half(bundle: ModelBundle) -> dict[str, Tensor]:
     }
 
 
-def _fill(bundle: ModelBundle, weights: bytes) -> None:
-    """Puts the weights into the networks, after a check of every name, shape and type."""
+def _tensors(weights: bytes) -> dict[str, Tensor]:
     try:
-        found = load(weights)
+        return load(weights)
     except SafetensorError as error:
         raise BundleError(f"has weights that are not safetensors ({error})") from error
+
+
+def _check(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
+    """BundleError unless the tensors are those of the networks by name, shape and type, and finite."""
     expected = _half(bundle)
     if found.keys() != expected.keys():
         odd = sorted(found.keys() ^ expected.keys())[0]
@@ -168,6 +192,12 @@ def _fill(bundle: ModelBundle, weights: bytes) -> None:
                 f"has {name!r} of {tuple(found[name].shape)} {found[name].dtype}, "
                 f"expected {tuple(value.shape)} {value.dtype}"
             )
+        if not found[name].isfinite().all():
+            raise BundleError(f"has weights that are not finite, {name!r} among them")
+
+
+def _fill(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
+    """Puts the weights into the networks."""
     for part, module in _modules(bundle).items():
         own = {name: found[f"{part}.{name}"] for name in module.state_dict()}
         module.load_state_dict({name: v.float() if v.is_floating_point() else v for name, v in own.items()})
