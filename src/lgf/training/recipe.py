@@ -101,14 +101,18 @@ def load_recipe(path: str | Path) -> Recipe:
     file = Path(path)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # no text, no TOML, too deep, or a number of too many digits
         raise RecipeError(f"{file.name} is not TOML: {error}.") from error
     try:
         recipe = Recipe.model_validate(table)
     except ValidationError as error:
         raise RecipeError(_complaint(file.name, error)) from error
     beside = file.parent / recipe.grammar
-    return recipe.model_copy(update={"grammar": str(beside)}) if beside.is_file() else recipe
+    try:
+        there = beside.is_file()
+    except OSError as error:
+        raise RecipeError(f"{file.name} says grammar = {recipe.grammar[:40]!r}: {error.strerror}.") from error
+    return recipe.model_copy(update={"grammar": str(beside)}) if there else recipe
 
 
 def _complaint(file: str, error: ValidationError) -> str:
