@@ -152,6 +152,12 @@ def reshaped(data, load, save):
     return save(tensors)
 
 
+def infinite(data, load, save):
+    tensors = load(data)
+    tensors[sorted(tensors)[0]][0] = float("inf")
+    return save(tensors)
+
+
 def fitted(**knowledge):
     return lambda: LatentGrammarFlow(max_evaluations=1, **knowledge).fit(T, U)
 
@@ -252,6 +258,7 @@ FORCINGS = {
     "with C": lambda: make_forcing("C*t", T),
     "infinite": lambda: make_forcing(changed(U, 1, np.inf), T),
     "missing": lambda: make_forcing(U * NAN, T),
+    "too large": lambda: make_forcing(1e80 * U, T),
     "times": lambda: Forcing.from_samples(T[::-1], U),
     "that fails": lambda: make_forcing(lambda t: 1 / 0, T),
     "not finite": lambda: make_forcing(lambda t: NAN, T),
@@ -308,6 +315,8 @@ TABLES = {
 GRAMMARS = {
     "nothing": grammar(""),
     "continuation first": grammar("| C*u"),
+    "too long": grammar(" " * 1_000_000, "template: explicit"),
+    "too many words": grammar("S -> u" + " + u" * 3_000),
     "unfinished": grammar("S -> C*u |"),
     "unfinished before a rule": grammar("S -> C*u |\nT -> u"),
     "empty in between": grammar("S -> C*u || C"),
@@ -355,6 +364,7 @@ RECIPES = {
     "key": recipe('name = "a"\ngrammar = "b1"\n[corpus]\nsise = 3'),
     "missing": recipe('name = "a"'),
     "value": recipe('name = "a"\ngrammar = "b1"\n[corpus]\nsize = 3'),
+    "grammar of a long name": recipe(f'name = "a"\ngrammar = "{"x" * 300}"'),
     "another corpus": resumed_corpus,
     "corpus of another grammar": lambda: of_another_grammar({}),
     "corpus of another size": lambda: of_another_grammar({"size": 3}),
@@ -374,6 +384,8 @@ BUNDLES = {
     "no safetensors": weights(lambda data, load, save: b"nothing"),
     "another name": weights(renamed),
     "another shape": weights(reshaped),
+    "not finite": weights(infinite),
+    "too deep": edited("model/model.json", lambda f: f["denoiser"].update(depth=1000), lambda: load_bundle("model")),
     "as a model": lambda: model_named("run"),
 }
 
