@@ -10,6 +10,7 @@ import argparse
 import json
 import multiprocessing
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -17,11 +18,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmarks.fuzzing.doors import Door, make_doors
 from benchmarks.fuzzing.watching import Watch, bound_process, examined
 
 BATCH = 500
-_WARM = 20  # inputs that go through a door unwatched first, so that what is imported and compiled once is
+_WARM = 20
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def fuzz(n: int, seed: int = 0, jobs: int = 1, names: Sequence[str] = (), keep: 
 
 
 def _supervised(batches: list[Batch], seed: int, scratch: Path, job: int) -> Iterator[tuple[str, Tally]]:
-    """Tallies of the batches, worked off in a process of its own, of which another is started when an input kills it."""
+    """Tallies of the batches, made in a process of their own; when an input kills it, another goes on."""
     context = multiprocessing.get_context("spawn")
     while batches:
         at = context.Value("q", -1, lock=False)
@@ -136,23 +139,27 @@ def _supervised(batches: list[Batch], seed: int, scratch: Path, job: int) -> Ite
 
 
 def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, results: Connection) -> None:
+    torch.set_num_threads(1)  # others would be counted as time of the input
     folder = scratch / f"job-{job}"
     folder.mkdir(exist_ok=True)
     doors = {door.name: door for door in make_doors(scratch)}
     watch = Watch(folder)
     for name in {batch.door for batch in batches}:
-        _warm(doors[name], folder)
+        warm(doors[name], folder)
     bound_process()
+    warnings.simplefilter("ignore")  # what numpy says of huge numbers is no complaint to a user
     for batch in batches:
         results.send(examine(doors[batch.door], seed, batch.start, batch.stop, watch, at))
     results.close()
 
 
-def _warm(door: Door, folder: Path) -> None:
+def warm(door: Door, folder: Path) -> None:
+    """Lets a sound input and some others through, unwatched, so that what is imported and compiled once is."""
+    door.enter(door.sound, folder)
     for index in range(_WARM):
         try:
             door.enter(door.input(-1, index), folder)
-        except Exception:  # noqa: BLE001, S112 - the same kinds of input are examined later
+        except Exception:  # noqa: BLE001 - the same kinds of input are examined later
             continue
 
 
@@ -168,15 +175,13 @@ def _keep(door: Door, seed: int, index: int, keep: Path) -> Path:
 
 
 def _table(tallies: dict[str, Tally]) -> str:
-    lines = [
-        f"{'door':10s} {'inputs':>9s} {'accepted':>9s} {'refused':>9s} {'faults':>7s} {'slowest ms':>11s} {'mean us':>9s}"
-    ]
+    names = ("inputs", "accepted", "refused", "faults", "slowest ms", "mean us")
+    lines = [f"{'door':10s}" + "".join(f"{name:>11s}" for name in names)]
     for name, t in tallies.items():
         faults = sum(f["count"] for f in t.faults.values())
         mean = 1e6 * t.cpu_seconds / max(t.inputs, 1)
-        lines.append(
-            f"{name:10s} {t.inputs:9d} {t.accepted:9d} {t.refused:9d} {faults:7d} {t.slowest_ms:11.1f} {mean:9.0f}"
-        )
+        counts = "".join(f"{count:11d}" for count in (t.inputs, t.accepted, t.refused, faults))
+        lines.append(f"{name:10s}{counts}{t.slowest_ms:11.1f}{mean:11.0f}")
         for kind, fault in t.faults.items():
             lines.append(f"    {fault['count']:6d}  {kind}; first: input {fault['input']} {fault.get('kept', '')}")
     return "\n".join(lines)

@@ -8,15 +8,17 @@ from typing import Any
 HOSTILE = (
     "__import__('os').system('touch /tmp/lgf-fuzzed')", "eval('1+1')", "().__class__.__bases__[0].__subclasses__()",
     "lambda: 0", "exec(open('/etc/passwd').read())", "{{7*7}}", "${HOME}", "$(id)", "`id`", "%n%s%x", "; rm -rf x",
-    "../../x", "/etc/passwd", "/dev/zero", "~root", "C:\\nul", "file:///etc/passwd", "\0", "\x1b]0;title\x07", "\x1b[2J",
+    "../../x", "/etc/passwd", "/dev/zero", "~root", "C:\\nul", "file:///etc/passwd", "\0", "\x1b]0;title\x07",
+    "\x1b[2J",
     "\u202e", "\u2028", "\ufeff", "\ud7ff", "é", "∂", "𝟙", "١٢", "\U0010ffff", "\r", "\n", "\t", "\x0b", "\x85",
     "1e999", "-1e999", "nan", "inf", "9" * 400, "9" * 5_000, "-0", "0x10", "1_000", "1e-320", "0" * 300, "1" * 19,
     "2147483648", "-9223372036854775809", "1e18", "", " ", "''", '"', "\\", "#", "[", "]", "{", "}", "|", "->", ":",
     "(", ")", ",", "=", "^", "**", "'" * 30, "null", "true", "$type", "__class__", "__proto__",
 )  # fmt: skip
 ODD_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2, 7, 65, 1_000, 100_000, 2**31, 2**63, 2**70, -(2**63), 10**400, 0.5, -0.0, 1e-320, 1e150,
-    1e308, float("inf"), float("nan"), "", "nan", "inf", "-1", "u", [], {}, [[]], [None], [0], [[1.0, 2.0]], {"a": 1},
+    None, True, False, 0, -1, 1, 2, 7, 65, 1_000, 100_000, 2**31, 2**63, 2**70, -(2**63), 10**400, 0.5, -0.0, 1e-320,
+    1e150, 1e308, float("inf"), float("nan"), "", "nan", "inf", "-1", "u", [], {}, [[]], [None], [0], [[1.0, 2.0]],
+    {"a": 1},
     [0] * 2_000, "x" * 20_000, *HOSTILE[:12],
 )  # fmt: skip
 

@@ -4,8 +4,8 @@ from random import Random
 
 from benchmarks.fuzzing.mutating import HOSTILE, mutated_bytes, mutated_text
 
-WORDS = """u u' u'' t F F(t) C C1 x0 x1' ( ) + - * / ^ ** = , ' sin( cos( exp( log( sqrt( abs( tanh( diff( Derivative( du/dt
-d2u/dt2 pi 1 2.5 1e9 1e-300 1e308 9 0 e é ∂ − · ′ __class__ lambda: [ ] { \\ ; _"""
+WORDS = """u u' u'' t F F(t) C C1 x0 x1' ( ) + - * / ^ ** = , ' sin( cos( exp( log( sqrt( abs( tanh( diff(
+Derivative( du/dt d2u/dt2 pi 1 2.5 1e9 1e-300 1e308 9 0 e é ∂ − · ′ __class__ lambda: [ ] { \\ ; _"""
 PIECES = (*WORDS.split(), " ", "\n", "\0", '"')
 OPENINGS = (
     "(", "sin(", "u^", "-", "2*(", "diff(", "((", "u+(", "exp(u*", "9^", "u(", "1/(", "Derivative(u(t), (", "exp(1+",
@@ -70,9 +70,10 @@ def _term(rng: Random, depth: int, leaves: tuple[str, ...] = LEAVES) -> str:
 
 
 GRAMMAR_PIECES = (
-    *"S T A1 -> | [0.5] [0] [1e308] [-1] [x] {order 2} {forced} {free} { [ template: max_length: name: summand:".split(),
-    "S -> ", "\n", "\n| ", " + ", "*", "C", "C*u", "diff(S, t)", "# ", "explicit", "own forcing", "given forcing", "1000",
-    "u''''", "sin(", ")", "F", "x99999", "\n" * 3, "template: explicit\n", "T -> T\n",
+    "S", "T", "A1", "->", "|", "[0.5]", "[0]", "[1e308]", "[-1]", "[x]", "{order 2}", "{forced}", "{free}", "{", "[",
+    "template:", "max_length:", "name:", "summand:",
+    "S -> ", "\n", "\n| ", " + ", "*", "C", "C*u", "diff(S, t)", "# ", "explicit", "own forcing", "given forcing",
+    "1000", "u''''", "sin(", ")", "F", "x99999", "\n" * 3, "template: explicit\n", "T -> T\n",
 )  # fmt: skip
 
 
@@ -127,10 +128,12 @@ def _large_grammar(rng: Random) -> str:
 
 
 CELLS = (
-    "0", "1", "2.5", "-1e3", "1,5", "", "nan", "NA", "inf", "1e999", "1e308", "-1e308", "1e150", "1e-320", "x", "time", "t", "u", "u'", "a",
-    "force", "weight", "run", "2020-01-01", "2020-01-01T00:00:01", "2020-01-01T00:00:01Z", "now", "today", "NaT",
-    "99999999999-01-01", "-2020-01-01", '"', '"a', "'", "1_000", "0x1p3", "½", "١", "=1+1", "=cmd|' /C calc'!A0", *HOSTILE,
+    "0", "1", "2.5", "-1e3", "1,5", "", "nan", "NA", "inf", "1e999", "1e308", "-1e308", "1e150", "1e-320",
+    "x", "time", "t", "u", "u'", "a", "force", "weight", "run", "2020-01-01", "2020-01-01T00:00:01",
+    "2020-01-01T00:00:01Z", "now", "today", "NaT", "99999999999-01-01", "-2020-01-01", '"', '"a', "'", "1_000",
+    "0x1p3", "½", "١", "=1+1", "=cmd|' /C calc'!A0", *HOSTILE,
 )  # fmt: skip
+TABLE = b"t,u\n" + b"".join(b"%.1f,%.3f\n" % (i / 10, 0.9**i) for i in range(30))
 HEADERS = ("t,u", "t;u;u'", "time,u,f", "run,t,u", "t\tu\tweight", "a b c", "", "# t,u", "x,y", "time [s],acc [m/s^2]")
 
 
@@ -161,8 +164,10 @@ def table(rng: Random) -> bytes:
 
 
 RECIPE_PIECES = (
-    "name = ", "grammar = ", "seed = ", "[corpus]\n", "[autoencoder]\n", "[denoiser.training]\n", "[[corpus]]\n", "size = ",
-    "width = ", "epochs = ", "true", "1979-05-27T07:32:00Z", "1e999", "nan", "-1", "0x" + "f" * 30, "'''", '"""', "a.b.c = 1\n",
+    "name = ", "grammar = ", "seed = ", "[corpus]\n", "[autoencoder]\n", "[denoiser.training]\n", "[[corpus]]\n",
+    "size = ",
+    "width = ", "epochs = ", "true", "1979-05-27T07:32:00Z", "1e999", "nan", "-1", "0x" + "f" * 30, "'''", '"""',
+    "a.b.c = 1\n",
     '"\\u0000"', '"../../x"', '"/etc/passwd"', '"standard"', "[", "{a = 1}", "= ", "\n", '"\\uD800"', "inf",
 )  # fmt: skip
 
@@ -186,7 +191,8 @@ def recipe(rng: Random, known: tuple[str, ...]) -> bytes:
         keys = [i for i, line in enumerate(lines) if "=" in line]
         for at in rng.sample(keys, rng.randint(1, min(3, len(keys)))):
             odd = rng.choice(("0", "-1", "1e999", "nan", "'x'", "[]", "{}", "true", "2147483648", "9" * 30, "9" * 5_000,
-                              "'../../x'", "'/etc/passwd'", "'\\u0000'", '"\\u0000"', f'"{"x" * 5_000}"', "0.5", "1", "64"))  # fmt: skip
+                              "'../../x'", "'/etc/passwd'", "'\\u0000'", '"\\u0000"',
+                              f'"{"x" * 5_000}"', "0.5", "1", "64"))  # fmt: skip
             lines[at] = f"{lines[at].partition('=')[0]}= {odd}"
         return "\n".join(lines).encode()
     changed = mutated_text(rng, text, RECIPE_PIECES).encode("utf-8", "replace")
