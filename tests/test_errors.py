@@ -385,6 +385,7 @@ BUNDLES = {
     "another name": weights(renamed),
     "another shape": weights(reshaped),
     "not finite": weights(infinite),
+    "extent": edited("model/model.json", lambda f: f["extent"].update(summands=10**6), lambda: load_bundle("model")),
     "too deep": edited("model/model.json", lambda f: f["denoiser"].update(depth=1000), lambda: load_bundle("model")),
     "as a model": lambda: model_named("run"),
 }

@@ -100,8 +100,9 @@ def read_question(folder: str | Path, resume: bool = False) -> Question:
     question = _checked(folder, _QUESTION, read)
     made_by = _checked(folder, _QUESTION, lambda: str(facts["versions"]["lgf"]))
     if resume and made_by != __version__:
+        shown = made_by[:20] if made_by.isprintable() else "of no version"
         raise RunError(
-            f"the run in {folder} was made by lgf {made_by[:20]} and this is lgf {__version__}, which may search "
+            f"the run in {folder} was made by lgf {shown} and this is lgf {__version__}, which may search "
             "otherwise; start it anew."
         )
     return question

@@ -18,7 +18,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from lgf.grammar import Extent, Grammar, read_grammar
-from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, empty_autoencoder
+from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, decode, empty_autoencoder
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
 from lgf.latent.guidance import Predictor
@@ -119,7 +119,7 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     if facts["format"] != FORMAT:
         raise BundleError(f"has format {facts['format']!r}, this version reads {FORMAT}")
     if facts["weights"]["bytes"] != len(weights):
-        raise BundleError(f"has {len(weights)} bytes of weights, {facts['weights']['bytes']} are announced")
+        raise BundleError(f"has {len(weights)} bytes of weights, {facts['weights']['bytes']!r} are announced")
     if facts["weights"]["sha256"] != hashlib.sha256(weights).hexdigest():
         raise BundleError("has weights whose hash is not the announced one")
     grammar = read_grammar(facts["grammar"], name=facts["name"])
@@ -133,6 +133,7 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
         _check(_networks(facts, grammar), found)
     bundle = _networks(facts, grammar)
     _fill(bundle, found)
+    _try(bundle)
     return bundle
 
 
@@ -146,6 +147,8 @@ def _networks(facts: dict[str, Any], grammar: Grammar) -> ModelBundle:
     """The bundle that the facts describe, untrained."""
     settings = AutoencoderSettings(**facts["autoencoder"])
     extent = facts["extent"] and Extent(**facts["extent"])
+    if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
+        raise BundleError("has an extent that no sentence of its grammar has")
     autoencoder = empty_autoencoder(grammar, settings, extent)
     described = dict(facts["denoiser"])
     described["noise"] = Noise(described["noise"])
@@ -202,3 +205,11 @@ def _fill(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
         own = {name: found[f"{part}.{name}"] for name in module.state_dict()}
         module.load_state_dict({name: v.float() if v.is_floating_point() else v for name, v in own.items()})
         module.eval()
+
+
+@torch.no_grad()
+def _try(bundle: ModelBundle) -> None:
+    """Sends one row of tokens through the networks: sizes that do not go together show before a search does."""
+    tokens = torch.zeros(1, bundle.autoencoder.layout.tokens, dtype=torch.long)
+    bundle.denoiser(tokens, torch.zeros(1))
+    decode(bundle.autoencoder, tokens)
