@@ -12,6 +12,7 @@ from rich.text import Text
 from lgf.asking import Notify, Question, in_operator_form
 from lgf.data import Finding
 from lgf.discovery.candidate import Candidate
+from lgf.discovery.discovering import warm_up
 from lgf.discovery.search import Iteration
 from lgf.journal import Tick
 from lgf.ode import kernels
@@ -73,10 +74,11 @@ class _Display:
 
 
 def compiling(console: Console) -> None:
-    """Says that the kernels must be compiled first, if they must."""
+    """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
     here = Path(kernels.__file__).parent / "__pycache__"
     if not any(here.glob("*.nbi")):
         console.print("compiling the numerical kernels, once; this takes a minute or two ...", style="dim")
+        warm_up()
 
 
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:

@@ -5,8 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from lgf import __version__
-from lgf.data.observation import Problem
+from lgf.data.knowledge import Knowledge
+from lgf.data.observation import Observation, Problem
 from lgf.data.smoothing import Completion, complete
 from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.constants import FitMethod, FitSettings
@@ -19,7 +22,7 @@ from lgf.discovery.search import Iteration, Mapper, Progress, SearchSettings, jo
 from lgf.discovery.selection import choose, confirmed, finalists, held_out_losses, indistinguishable
 from lgf.discovery.target import Target, make_target
 from lgf.grammar import Grammar
-from lgf.ode.skeleton import Equation
+from lgf.ode.skeleton import Equation, Skeleton
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,14 @@ def without_model(
 ) -> Proposer:
     """The proposer of choice where no trained model is at hand: missing terms first, evolution beside them."""
     return MixedProposer(MissingTermProposer(languages, targets), EvolutionProposer(languages, seed), MISSING_SHARE)
+
+
+def warm_up() -> None:
+    """Compiles the kernels of the fit, or loads them, by one small fit."""
+    t = np.linspace(0.0, 1.0, 12)
+    problem = Problem((Observation(t, np.exp(-t), initial=(1.0,)),), Knowledge(order=1))
+    target = make_target(problem, 1, [complete(problem.observations[0], 1, "whittaker")])
+    Evaluator({1: target})(Proposal(Skeleton.read("u' = C*u + C*sin(C*t)"), 0.0))
 
 
 def discover(
