@@ -16,6 +16,11 @@ TITLES = {
     "b3": "Benchmark 3: seven forced oscillators, acceleration measured",
     "b4": "Benchmark 4 (this project's own): ten forced systems of five and six terms",
 }
+FIGURES = {
+    "b1": ("Errors on Benchmark 1", "b1-errors.svg"),
+    "b2": ("Trajectories found on Benchmark 2", "b2-trajectories.svg"),
+    "b3": ("Trajectories found on Benchmark 3", "b3-trajectories.svg"),
+}
 MARKS = "<!-- results, written by python -m benchmarks report -->", "<!-- end of results -->"
 BEFORE = """# Results
 
@@ -52,6 +57,8 @@ def benchmark_section(name: str, summaries: Sequence[dict[str, Any]]) -> str:
         cells += [str(s["seeds"]) if "seeds" in s else "", f"{s['seconds']:.1f}" if s.get("seconds") else ""]
         rows.append([f"**{cells[0]}**" if own else cells[0], *cells[1:]])
     text = f"## {TITLES[name]}\n\n{markdown(head, rows)}\n"
+    if name in FIGURES:
+        text += f"\n![{FIGURES[name][0]}](figures/{FIGURES[name][1]})\n"
     for s in summaries:
         if s.get("misses"):
             causes = ", ".join(f"{count} {cause}" for cause, count in s["causes"].items())
@@ -87,7 +94,7 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
         [problem, *(f"{row[m]:.0f}" if m in row else "" for m in names)]
         for problem, row in found["evaluations"].items()
     ]
-    return text + markdown(["evaluations", *names], body) + "\n"
+    return text + markdown(["evaluations", *names], body) + "\n\n![Evaluations needed](figures/efficiency.svg)\n"
 
 
 def headline(found: dict[str, list[dict[str, Any]]]) -> str:
@@ -104,7 +111,16 @@ def headline(found: dict[str, list[dict[str, Any]]]) -> str:
             exact = f"{ours['exact_at_median_seed']} of {ours['problems']}"
             cost = f"{ours['seconds']:.0f} s"
             rows.append([name.upper(), published, _triple(ours["mean_errors"]), _triple(floor["errors"]), exact, cost])
-    head = ["errors of u, u', u''", "best published", "this project", "floor", "exact structures", "a problem takes"]
+            rows[-1].append(str(ours["seeds"]))
+    head = [
+        "errors of u, u', u''",
+        "best published",
+        "this project",
+        "floor",
+        "exact",
+        "a problem takes",
+        "noise draws",
+    ]
     return markdown(head, rows)
 
 
