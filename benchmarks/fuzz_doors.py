@@ -9,6 +9,7 @@ run, a file written elsewhere, too much time or memory. The first input of every
 import argparse
 import json
 import multiprocessing
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from benchmarks.fuzzing.watching import Watch, bound_process, examined
 
 BATCH = 500
 _WARM = 20
+_WARMING = 300.0  # CPU seconds after which a process that is still warming up is ended
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ def examine(door: Door, seed: int, start: int, stop: int, watch: Watch, at: Any 
     tally = Tally()
     folder = Path(watch.folder)
     for index in range(start, stop):
-        made = door.input(seed, index)
         if at is not None:
             at.value = index
+        made = door.input(seed, index)
         outcome = examined(lambda: door.enter(made, folder), door.refusals, door.limit, watch, at is not None)  # noqa: B023
         tally.inputs += 1
         tally.accepted += outcome.status == "accepted"
@@ -128,8 +130,8 @@ def _supervised(batches: list[Batch], seed: int, scratch: Path, job: int) -> Ite
         batches = batches[done:]
         if batches:
             cut, killer = batches[0], at.value
-            if killer < 0:
-                raise RuntimeError(f"the fuzzing process ended with code {process.exitcode} before its first input.")
+            if killer < 0 or (process.exitcode or 0) >= 0:  # not ended by a signal: by an error of the fuzzer's own
+                raise RuntimeError(f"the fuzzer failed at input {killer} of {cut.door}; its traceback stands above.")
             tally = Tally(inputs=1)
             tally.blame(f"the process died (code {process.exitcode})", killer, "")
             yield cut.door, tally
@@ -144,6 +146,7 @@ def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, res
     folder.mkdir(exist_ok=True)
     doors = {door.name: door for door in make_doors(scratch)}
     watch = Watch(folder)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _WARMING)
     for name in {batch.door for batch in batches}:
         warm(doors[name], folder)
     bound_process()

@@ -1,5 +1,6 @@
 """Mutations of texts, bytes and JSON, every one a function of a random generator and of nothing else."""
 
+import copy
 import json
 from collections.abc import Sequence
 from random import Random
@@ -92,16 +93,21 @@ def _change_somewhere(rng: Random, facts: Any) -> None:
         place = place[key]
     kind = rng.randrange(10)
     if kind < 5:
-        place[key] = rng.choice(ODD_VALUES)
+        place[key] = _odd(rng)
     elif kind == 5:
         del place[key]
     elif kind == 6 and isinstance(place, dict):
-        place[rng.choice(HOSTILE)] = rng.choice(ODD_VALUES)
+        place[rng.choice(HOSTILE)] = _odd(rng)
     elif kind == 7 and isinstance(place, list):
-        place.insert(key, rng.choice(ODD_VALUES))
+        place.insert(key, _odd(rng))
     elif isinstance(place[key], str):
         place[key] = mutated_text(rng, place[key])
     elif isinstance(place[key], (int, float)) and not isinstance(place[key], bool):
         place[key] = place[key] * rng.choice((-1, 0, 2, 10, 1000)) + rng.choice((-1, 0, 1))
     else:
         place[key] = [place[key]]
+
+
+def _odd(rng: Random) -> Any:
+    """An odd value, a copy of its own: later changes must not reach other inputs."""
+    return copy.deepcopy(rng.choice(ODD_VALUES))

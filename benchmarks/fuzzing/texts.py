@@ -146,14 +146,15 @@ def table(rng: Random) -> bytes:
     delimiter = next((d for d in ("\t", ";", ",", " ") if d in header), rng.choice(",;\t |"))
     columns = header.count(delimiter) + 1 if header else rng.randint(1, 4)
     lines = [header] if header else []
-    start, step = rng.choice((0.0, 0.0, 1e9, -5.0, 1e-300)), rng.choice((0.1, 0.1, 1.0, 1e-12, 1e300, 0.0, -0.1))
-    for i in range(rng.choice((0, 1, 3, 8, 20, 20, 60))):
+    start = rng.choice((0.0, 0.0, 0.0, 0.0, 1e9, -5.0, 1e-300))
+    step = rng.choice((0.1, 0.1, 0.1, 0.1, 0.1, 1.0, 1e-12, 1e300, 0.0, -0.1))
+    for i in range(rng.choice((0, 1, 3, 8, 20, 20, 20, 60))):
         cells = [f"{start + i * step!r}"] + [f"{rng.gauss(0, 1):.4f}" for _ in range(columns - 1)]
         if header.startswith("run"):
             cells = [str(i // 10), repr(i % 10 * 0.1), cells[-1]]
-        if rng.random() < 0.05:
+        if rng.random() < 0.02:
             cells[rng.randrange(len(cells))] = rng.choice(CELLS)
-        if rng.random() < 0.01:
+        if rng.random() < 0.005:
             cells = cells[: rng.randrange(len(cells) + 1)] * rng.choice((1, 2, 400))
         lines.append(delimiter.join(cells))
     text = rng.choice(("\n", "\n", "\n", "\r\n", "\r")).join(lines) + "\n"
