@@ -364,6 +364,7 @@ RECIPES = {
     "key": recipe('name = "a"\ngrammar = "b1"\n[corpus]\nsise = 3'),
     "missing": recipe('name = "a"'),
     "value": recipe('name = "a"\ngrammar = "b1"\n[corpus]\nsize = 3'),
+    "too long": recipe(" " * 10_001),
     "grammar of a long name": recipe(f'name = "a"\ngrammar = "{"x" * 300}"'),
     "another corpus": resumed_corpus,
     "corpus of another grammar": lambda: of_another_grammar({}),

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lgf.latent.autoencoder import AutoencoderSettings
 from lgf.latent.flow import DenoiserSettings, Noise
 
+LONGEST = 10_000  # characters; dotted keys take time with their square
+
 
 class RecipeError(ValueError):
     """A recipe that cannot be used, in one sentence."""
@@ -100,7 +102,12 @@ def load_recipe(path: str | Path) -> Recipe:
     """The recipe in the file; RecipeError names the first key that is wrong. A grammar's path is taken from there."""
     file = Path(path)
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if len(text) > LONGEST:
+            raise RecipeError(f"{file.name} has {len(text)} characters; a recipe has at most {LONGEST}.")
+        table = tomllib.loads(text)
+    except RecipeError:
+        raise
     except (ValueError, RecursionError) as error:  # no text, no TOML, too deep, or a number of too many digits
         raise RecipeError(f"{file.name} is not TOML: {error}.") from error
     try:
