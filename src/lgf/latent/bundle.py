@@ -180,7 +180,7 @@ def _tensors(weights: bytes) -> dict[str, Tensor]:
     try:
         return load(weights)
     except SafetensorError as error:
-        raise BundleError(f"has weights that are not safetensors ({error})") from error
+        raise BundleError(f"has weights that are not safetensors ({str(error)!r})") from error
 
 
 def _check(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
