@@ -7,6 +7,7 @@ run, a file written elsewhere, too much time or memory. The first input of every
 """
 
 import argparse
+import gc
 import json
 import multiprocessing
 import signal
@@ -149,6 +150,8 @@ def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, res
     signal.setitimer(signal.ITIMER_VIRTUAL, _WARMING)
     for name in {batch.door for batch in batches}:
         warm(doors[name], folder)
+    gc.collect()
+    gc.freeze()  # what was loaded is not looked through again at the expense of an input
     bound_process()
     warnings.simplefilter("ignore")  # what numpy says of huge numbers is no complaint to a user
     for batch in batches:
@@ -157,8 +160,9 @@ def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, res
 
 
 def warm(door: Door, folder: Path) -> None:
-    """Lets a sound input and some others through, unwatched, so that what is imported and compiled once is."""
-    door.enter(door.sound, folder)
+    """Lets sound inputs and some others through, unwatched, so that what is imported and compiled once is."""
+    for made in door.sound:
+        door.enter(made, folder)
     for index in range(_WARM):
         try:
             door.enter(door.input(-1, index), folder)

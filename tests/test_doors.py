@@ -86,7 +86,7 @@ def swallow(call):
 
 
 def through(enter, watch, limit=0.2) -> Tally:
-    door = Door("planted", 1.0, limit, lambda rng: rng.random(), enter, (DataError,), None)
+    door = Door("planted", 1.0, limit, lambda rng: rng.random(), enter, (DataError,), ())
     return examine(door, 0, 0, 3, watch)
 
 
