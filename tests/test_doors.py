@@ -143,6 +143,10 @@ def test_blanks_in_a_setting_take_no_time():
     assert read_grammar(f"name: a{' ' * 200_000}b\ntemplate: explicit\nS -> u").name.endswith("b")
 
 
+def test_a_separator_of_units_before_a_weight_is_a_blank():
+    assert read_grammar("template: explicit\nS -> u [\x1f0.5] | C").rules[0].weight == 0.5
+
+
 def test_a_grammar_is_shown_in_plain_characters():
     with pytest.raises(GrammarError) as caught:
         read_grammar("template: explicit\nS -> \x1b]0;title\x07 u" + " " * 10_000)

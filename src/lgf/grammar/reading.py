@@ -181,9 +181,10 @@ def _alternative(lhs: str, piece: str, begin: int, place: _Place) -> Rule:
 
 
 def _weight(text: str, place: _Place) -> float:
-    weight = float(text) if _WEIGHT.fullmatch(text.strip()) else math.nan
+    text = text.strip()  # of more than float() takes away
+    weight = float(text) if _WEIGHT.fullmatch(text) else math.nan
     if not (math.isfinite(weight) and weight >= 0):
-        raise place.error(f"bad weight {text.strip()!r}: give a finite number that is not negative")
+        raise place.error(f"bad weight {text!r}: give a finite number that is not negative")
     return weight
 
 
