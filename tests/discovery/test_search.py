@@ -175,25 +175,11 @@ def test_a_search_without_time_still_has_its_first_iteration(stage):
     assert len(population) == 5
 
 
-class _Repeating:
-    """A proposer that has the true structure among its first and nothing better afterwards."""
-
-    def __init__(self, language):
-        self._language = language
-        self._enumeration = EnumerationProposer([language])
-
-    def tell(self, population):
-        pass
-
-    def ask(self, n):
-        return self._enumeration.ask(n)
-
-
 @pytest.mark.parametrize(("patience", "iterations"), [(2, 3), (None, 8)])
 def test_a_search_that_finds_nothing_better_ends_when_its_patience_does(stage, patience, iterations):
     _, language, evaluator = stage
     settings = SearchSettings(population=30, iterations=8, patience=patience, unique_tolerance=0.0)
-    _, history = search(evaluator, [(_Repeating(language), 1)], settings)
+    _, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings)
     best = [iteration.best for iteration in history]
     assert best[0] == best[-1], "the logistic equation is among the first thirty"
     assert len(history) == iterations

@@ -152,5 +152,9 @@ def _facts(grammar: "Grammar") -> dict[str, Any]:
 
 def _metrics(name: str) -> dict[str, Any] | None:
     """What was measured of the trained model of this name, None if there is none; read without loading networks."""
+    from lgf.grammar import grammar_names
+
+    if name not in grammar_names():  # a user's grammar may be called anything, ../.. too
+        return None
     facts = files("lgf").joinpath("models", name, "model.json")
     return json.loads(facts.read_text(encoding="utf-8")).get("metrics") if facts.is_file() else None
