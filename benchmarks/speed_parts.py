@@ -70,7 +70,8 @@ def kernels() -> dict[str, float]:
             settings.steps_per_solve, target.with_top, -1.0, 0, 0.0, 0.0, 0.0, 0.0, 0,
         )  # fmt: skip
 
-    compiling = best_time(lambda: [compile_skeleton(s, target.formula) for s in skeletons]) / len(skeletons)
+    compile_anew = compile_skeleton.__wrapped__
+    compiling = best_time(lambda: [compile_anew(s, target.formula) for s in skeletons]) / len(skeletons)
     return {
         "compile_skeleton_ms": 1e3 * compiling,
         "residual_loss_us": 1e6 * best_time(residual, calls=2000),

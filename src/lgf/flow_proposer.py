@@ -26,7 +26,7 @@ from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import ModelBundle
 from lgf.latent.guidance import Guide, Predictor, predict, train_predictor
 from lgf.latent.layout import HEADER
-from lgf.latent.sampling import SamplingSettings, resample, sample
+from lgf.latent.sampling import SamplingSettings, resample
 from lgf.ode.stability import Verdict
 
 
@@ -40,14 +40,14 @@ class FlowSettings:
     renoised: float = 0.7
     whole_summands: float = 0.5  # share of renoised rows that lose whole summands instead of single tokens
     batch: int = 40  # proposals made at least, at a time
-    screening: int = 4  # proposals made for each one kept by the predictor; 1 = none
+    screening: int = 3  # proposals made for each one kept by the predictor; 1 = none
     unscreened: float = 0.15  # share kept at random
     elite: int = 50
     quantile: float = 0.07  # "at least as good as" this share of what was seen
     temperature: float = 1.0
     least: int = 100  # evaluations before the predictors are trusted
-    sampling: SamplingSettings = SamplingSettings(steps=10, x1_temperature=1.2)
-    growth: float = 1.5  # the predictors are trained again when so many times more was evaluated
+    sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2, exact_guidance=False)
+    growth: float = 2.0  # the predictors are trained again when so many times more was evaluated
     missing: float = 0.6  # share of proposals that are missing terms, in the default proposer
     varied: float = 0.5  # share of the others that are variations made by evolution
 
@@ -82,7 +82,8 @@ class FlowProposer:
 
     def _learn(self, population: Population) -> None:
         ranked = sorted(population, key=lambda c: c.objective)
-        coded = [(c, codes) for c in ranked if (codes := self._code(c)) is not None]
+        self._encode(ranked)
+        coded = [(c, codes) for c in ranked if (codes := self._codes[c.skeleton.structure]) is not None]
         self._elites = {}
         for language in self._languages:
             rows = [codes for c, codes in coded if c.skeleton.order == language.order][: self._settings.elite]
@@ -121,13 +122,8 @@ class FlowProposer:
         renoised = int(settings.renoised * many) if elites is not None and settings.renoised > 0 else 0
         # Screening does the choosing among cheap, diverse proposals; guiding them too would narrow them twice.
         guides = self._guides(language, objective=trained and settings.screening == 1)
-        parts = []
-        if many > renoised:
-            parts.append(sample(self._bundle.denoiser, many - renoised, self._seed(), guides, settings.sampling))
-        if renoised:
-            assert elites is not None
-            parts.append(self._renoise(elites, renoised, guides))
-        tokens = np.concatenate(parts)
+        given, masks = self._noised(elites, renoised, many)
+        tokens = resample(self._bundle.denoiser, given, masks, self._seed(), guides, settings.sampling)
         if trained and settings.screening > 1:
             tokens = tokens[self._screen(tokens, n)]
         derivations = decode(self._bundle.autoencoder, tokens, language.allowed, language.max_order)
@@ -152,20 +148,27 @@ class FlowProposer:
             guides.append(Guide(self._stability, 1, self._settings.temperature))
         return guides
 
-    def _renoise(self, elites: np.ndarray, n: int, guides: Sequence[Guide]) -> np.ndarray:
-        """Elites, better ones more often, with whole summands or single tokens sampled anew."""
-        rows = np.minimum(self._rng.exponential(len(elites) / 4, n).astype(int), len(elites) - 1)
+    def _noised(self, elites: np.ndarray | None, renoised: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """(tokens [n, D], which of them to sample anew): elites less whole summands or single tokens, then pure noise.
+
+        Better elites come more often.
+        """
         blocks = self._bundle.denoiser.layout.blocks()
+        tokens, masks = np.zeros((n, len(blocks)), int), np.ones((n, len(blocks)), bool)
+        if elites is None or renoised == 0:
+            return tokens, masks
+        rows = np.minimum(self._rng.exponential(len(elites) / 4, renoised).astype(int), len(elites) - 1)
+        tokens[:renoised] = elites[rows]
         slots = blocks.max() + 1 if (blocks != HEADER).any() else 0
-        single = self._rng.random((n, len(blocks))) < self._rng.uniform(0.2, 0.6, (n, 1))
-        masks = single
+        single = self._rng.random((renoised, len(blocks))) < self._rng.uniform(0.2, 0.6, (renoised, 1))
+        masks[:renoised] = single
         if slots:
-            chosen = self._rng.integers(slots, size=(n, 1))
-            also = self._rng.random((n, 1)) < 0.3
-            second = self._rng.integers(slots, size=(n, 1))
+            chosen = self._rng.integers(slots, size=(renoised, 1))
+            also = self._rng.random((renoised, 1)) < 0.3
+            second = self._rng.integers(slots, size=(renoised, 1))
             whole = (blocks == chosen) | (also & (blocks == second))
-            masks = np.where(self._rng.random((n, 1)) < self._settings.whole_summands, whole, single)
-        return resample(self._bundle.denoiser, elites[rows], masks, self._seed(), guides, self._settings.sampling)
+            masks[:renoised] = np.where(self._rng.random((renoised, 1)) < self._settings.whole_summands, whole, single)
+        return tokens, masks
 
     def _screen(self, tokens: np.ndarray, n: int) -> np.ndarray:
         """The rows to keep: the predictor's best, and some at random."""
@@ -174,19 +177,17 @@ class FlowProposer:
         best, rest = ranking[: n - by_chance], ranking[n - by_chance :]
         return np.concatenate([best, self._rng.permutation(rest)[:by_chance]])
 
-    def _code(self, candidate: Candidate) -> np.ndarray | None:
-        """The tokens of a candidate, None if the model cannot say it."""
-        structure = candidate.skeleton.structure
-        if structure not in self._codes:
-            derivation = candidate.proposal.derivation
-            codes = None
-            if derivation is not None and len(derivation) <= self._bundle.grammar.max_length:
-                try:
-                    codes = encode(self._bundle.autoencoder, pad(self._bundle.grammar, [derivation]))[0]
-                except ValueError:
-                    codes = None
-            self._codes[structure] = codes
-        return self._codes[structure]
+    def _encode(self, candidates: Sequence[Candidate]) -> None:
+        """Take note of the tokens of candidates not seen before; None for one that the model cannot say."""
+        model, longest = self._bundle.autoencoder, self._bundle.grammar.max_length
+        fresh = {c.skeleton.structure: c.proposal.derivation for c in candidates}
+        fresh = {structure: d for structure, d in fresh.items() if structure not in self._codes}
+        self._codes.update(dict.fromkeys(fresh))
+        said = {structure: d for structure, d in fresh.items() if d is not None and len(d) <= longest}
+        said = {structure: d for structure, d in said.items() if model.fits(d)}
+        if said:
+            tokens = encode(model, pad(self._bundle.grammar, list(said.values())))
+            self._codes.update(zip(said, tokens, strict=True))
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**31))

@@ -7,8 +7,8 @@ from lgf.data import Knowledge, Observation, Problem, complete
 from lgf.discovery.candidate import Population, Proposal
 from lgf.discovery.evaluation import Evaluator
 from lgf.discovery.language import make_language
-from lgf.discovery.missing import MissingSettings, MissingTermProposer, Vocabulary, moves
-from lgf.discovery.response import linearise
+from lgf.discovery.missing import Comparison, MissingSettings, MissingTermProposer, Vocabulary, moves
+from lgf.discovery.response import in_blocks, linearise, run
 from lgf.discovery.target import make_target
 from lgf.grammar import load_grammar
 from lgf.ode.reading import read_expression
@@ -51,9 +51,56 @@ def test_the_answer_is_the_derivative_of_the_solution(duffing):
     )
     scale = np.sqrt(target.record.weight[:, 2] * target.power)
     expected = (moved - base) / step * scale
-    answer = line.answers(added[None, :])[0]
+    answer = line.answers(in_blocks(added[None, :]))[0, :, 0]
     assert np.linalg.norm(answer - expected) < 0.03 * np.linalg.norm(expected)
     np.testing.assert_allclose(line.residual, (target.record.data[:, 2] - line.states[2]) * scale, rtol=1e-9)
+
+
+def test_all_terms_at_once_are_each_term_on_its_own(duffing):
+    target, language, evaluator = duffing
+    line = linearise(evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u"), 5.0)), target)
+    vocabulary = Vocabulary(language, target)
+    columns, owner = vocabulary.columns(line)
+    columns = columns.swapaxes(1, 2).reshape(-1, len(line.t))
+    undefined = 0
+    for k in range(0, len(vocabulary.terms), 7):
+        term = vocabulary.terms[k]
+        for column, values in zip(columns[: len(owner)][owner == k], term.values, strict=True):
+            slow = run(term.program, 2, values, line.t, line.states, line.forcing)[0]
+            sound = bool(np.all(np.abs(slow) < 1e12))
+            undefined += not sound
+            np.testing.assert_array_equal(column, slow if sound else 0.0)
+    assert undefined > 0
+
+
+@pytest.mark.parametrize("taken", [None, 0, 1])
+def test_what_a_term_explains_is_what_a_projection_leaves(duffing, taken):
+    target, language, evaluator = duffing
+    candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u + C*u^2"), 5.0))
+    line = linearise(candidate, target)
+    vocabulary = Vocabulary(language, target)
+    columns, owner = vocabulary.columns(line)
+    n = len(vocabulary.terms) + len(vocabulary.divisors)
+    rows, value = [0, 1, 2], 0.0
+    residual = line.residual
+    if taken is not None:
+        rows.remove(taken)
+        value = candidate.fit.values[taken]
+        residual = residual + value * line.own[taken]
+    left, share = Comparison(line, columns, owner, n).explained(rows, value, taken or 0)
+    basis = np.linalg.qr(line.own[rows].T)[0]
+    rest = residual - basis @ (basis.T @ residual)
+    assert left == pytest.approx(rest @ rest, rel=1e-9)
+    answers = line.answers(columns).swapaxes(1, 2).reshape(-1, len(residual))[: len(owner)]
+    compared = 0
+    for k in range(0, n, 5):
+        beside = answers[owner == k] - (answers[owner == k] @ basis) @ basis.T
+        free = (beside**2).sum(1) / np.maximum((answers[owner == k] ** 2).sum(1), 1e-300)
+        if np.all(free > 1e-4):  # below, a term is nearly among the own ones and rounding decides
+            best = max((beside @ rest) ** 2 / (beside**2).sum(1))
+            assert share[k] == pytest.approx(best / left, rel=1e-6)
+            compared += 1
+    assert compared > 20
 
 
 def test_the_missing_term_comes_first(duffing):

@@ -146,7 +146,7 @@ def _matches(
     covers: dict[tuple[Parts, int], tuple[float, tuple[Term, ...]] | None] = {}
     distinct = frozenset(wanted)
     for header in headers:
-        if not set(header.own) <= distinct:
+        if header.count > len(wanted) or not distinct.issuperset(header.own):
             continue
         rest = _rest(wanted, header.own)
         if (rest, header.count) not in covers:

@@ -9,6 +9,7 @@ judged the same way. The ranking says what to try first; what a change is worth 
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from lgf.discovery.starting import choices
 from lgf.discovery.target import Target
 from lgf.discovery.terms import term_dictionary
 from lgf.ode.expression import ONE, Expression, F, symbol
-from lgf.ode.kernels.machine import evaluate_many
+from lgf.ode.kernels.machine import BLOCK, evaluate_each
 from lgf.ode.program import Program, compile_expression, compile_skeleton, role_of
+from lgf.ode.skeleton import Skeleton
 from lgf.ode.terms import n_constants, renumber
 
 Parts = tuple[Expression, ...]
@@ -82,20 +84,54 @@ class Vocabulary:
             if (h := _varying_part(divisor)) is not None
         )
 
+        self._programs = _together([*self.terms, *(term for _, term in self.divisors)])
+
     def columns(self, line: Linearisation) -> tuple[np.ndarray, np.ndarray]:
-        """(columns [c, N] of terms, then divisors, along the trajectory; owner [c])."""
-        found, owner = [], []
-        for k, term in enumerate((*self.terms, *(t for _, t in self.divisors))):
-            out = np.empty((len(term.values), len(line.t)))
-            program = term.program
-            evaluate_many(
-                program.code, program.outputs[0], program.literals, program.n_registers, self._order, term.values,
-                line.t, line.states, line.forcing, out,
-            )  # fmt: skip
-            out = out[np.all(np.abs(out) < 1e12, axis=1)]
-            found.append(out)
-            owner.append(np.full(len(out), k))
-        return np.concatenate(found), np.concatenate(owner)
+        """(columns [block, N, BLOCK] of terms, then divisors, along the trajectory; the owner [c] of each).
+
+        A column that is undefined somewhere, or that fills up the last block, is zero.
+        """
+        out = np.zeros((-(-len(self._programs.owner) // BLOCK), len(line.t), BLOCK))
+        code, first, literals, literal_first, outputs, n_registers, owner, p, values = self._programs
+        evaluate_each(
+            code, first, literals, literal_first, outputs, n_registers, self._order, owner, p, values,
+            line.t, line.states, line.forcing, 1e12, out,
+        )  # fmt: skip
+        return out, owner
+
+
+class _Programs(NamedTuple):
+    """The programs of many terms end to end, as `evaluate_each` takes them."""
+
+    code: np.ndarray
+    code_first: np.ndarray
+    literals: np.ndarray
+    literal_first: np.ndarray
+    outputs: np.ndarray
+    n_registers: int
+    owner: np.ndarray  # [row] which term
+    p: np.ndarray  # [term] how many constants
+    values: np.ndarray  # [row, constants]
+
+
+def _together(terms: Sequence[_Term]) -> _Programs:
+    programs = [term.program for term in terms]
+    p = np.array([term.values.shape[1] for term in terms], np.int64)
+    rows = [len(term.values) for term in terms]
+    values = np.zeros((sum(rows), max(p, default=0)))
+    for begin, term in zip(np.cumsum([0, *rows]).tolist(), terms, strict=False):
+        values[begin : begin + len(term.values), : term.values.shape[1]] = term.values
+    return _Programs(
+        np.concatenate([program.code for program in programs]),
+        np.cumsum([0, *(len(program.code) for program in programs)]),
+        np.concatenate([program.literals for program in programs]),
+        np.cumsum([0, *(len(program.literals) for program in programs)]),
+        np.concatenate([program.outputs[:1] for program in programs]),
+        max(program.n_registers for program in programs),
+        np.repeat(np.arange(len(terms)), rows),
+        p,
+        values,
+    )
 
 
 def _prepare(expression: Expression, bits: float, target: Target, n_values: int) -> _Term:
@@ -130,16 +166,12 @@ def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings
     if line is None:
         return []
     parts, divisor, owners = _state(candidate)
-    columns, owner = vocabulary.columns(line)
-    answers = line.answers(columns)
-    sizes = np.linalg.norm(answers, axis=1, keepdims=True)
-    answers /= np.where(sizes > 0, sizes, 1.0)
     n_terms = len(vocabulary.terms)
     bits = np.array([t.bits for t in vocabulary.terms] + [t.bits for _, t in vocabulary.divisors])
+    comparison = Comparison(line, *vocabulary.columns(line), len(bits))
     found: list[Move] = []
 
-    def extend(kept: Parts, basis: np.ndarray, rest: np.ndarray, offset: float, kind: str, n: int) -> None:
-        share = _explained(answers, owner, len(bits), basis, rest)
+    def extend(kept: Parts, share: np.ndarray, offset: float, kind: str, n: int) -> None:
         score = offset + settings.trust * np.log(1.0 - np.minimum(share, 0.999)) + settings.bits_weight * bits
         for i in np.argsort(score, kind="stable")[: n + len(kept)]:
             if i >= n_terms:
@@ -148,62 +180,85 @@ def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings
             elif vocabulary.terms[i].expression not in kept:
                 found.append(Move(float(score[i]), kind, (*kept, vocabulary.terms[i].expression), divisor))
 
-    basis, rest = _projected(line.own, line.residual)
-    extend(parts, basis, rest, 0.0, "add", settings.per_candidate)
-    total = float(rest @ rest)
+    total, share = comparison.explained(list(range(len(line.own))))
+    extend(parts, share, 0.0, "add", settings.per_candidate)
     for i, part in enumerate(parts):
         if part == F or not owners[i]:
             continue
         kept = parts[:i] + parts[i + 1 :]
-        linear = owners[i][0]
-        without = line.residual + candidate.fit.values[linear[0]] * line.own[linear[1]]
-        fewer, larger = _projected(np.delete(line.own, [row for _, row in owners[i]], axis=0), without)
-        loss = settings.trust * np.log(max(float(larger @ larger) / max(total, 1e-300), 1e-9))
+        (constant, row), taken = owners[i][0], {row for _, row in owners[i]}
+        rows = [r for r in range(len(line.own)) if r not in taken]
+        larger, share = comparison.explained(rows, candidate.fit.values[constant], row)
+        loss = settings.trust * np.log(max(larger / max(total, 1e-300), 1e-9))
         cost = settings.bits_weight * next((t.bits for t in vocabulary.terms if t.expression == part), 3.0)
         found.append(Move(float(loss - cost), "drop", kept, divisor))
-        extend(kept, fewer, larger, float(loss - cost), "swap", settings.per_candidate // 4)
+        extend(kept, share, float(loss - cost), "swap", settings.per_candidate // 4)
     return sorted(found, key=lambda m: m.score)[: settings.per_candidate]
+
+
+class Comparison:
+    """The answers to all terms beside the residual and the candidate's own answers, by their products alone."""
+
+    def __init__(self, line: Linearisation, columns: np.ndarray, owner: np.ndarray, n_terms: int):
+        answers = line.answers(columns)
+        squares = np.einsum("brk,brk->bk", answers, answers).ravel()[: len(owner)]
+        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
+        products = np.concatenate([line.own, line.residual[None]]) @ answers  # [block, own and residual, BLOCK]
+        products = products.swapaxes(1, 2).reshape(-1, len(line.own) + 1)[: len(owner)] * scale[:, None]
+        self._line, self._owner, self._n_terms = line, owner, n_terms
+        self._with_own, self._with_residual = products[:, :-1], products[:, -1]
+
+    def explained(self, rows: list[int], value: float = 0.0, row: int = 0) -> tuple[float, np.ndarray]:
+        """(what the own answers of these rows leave of the residual, the share of it that each term explains).
+
+        A term taken out gives `value` times its answer, the own one of `row`, back to the residual.
+        """
+        line = self._line
+        residual, products = line.residual, self._with_residual
+        if value:
+            residual, products = residual + value * line.own[row], products + value * self._with_own[:, row]
+        inside, free = np.zeros((len(products), 0)), np.ones(len(products))
+        if rows:
+            own = line.own[rows]
+            sizes = np.linalg.norm(own, axis=1)
+            sizes[sizes == 0.0] = 1.0
+            u, s, basis = np.linalg.svd(own / sizes[:, None], full_matrices=False)
+            sound = s > 1e-9 * max(float(s[0]), 1e-300)
+            basis = basis[sound]
+            inside = (self._with_own[:, rows] / sizes) @ (u[:, sound] / s[sound])
+            known = basis @ residual
+            residual, products = residual - known @ basis, products - inside @ known
+            free = free - np.einsum("ck,ck->c", inside, inside)
+        left = float(residual @ residual)
+        gain = np.where(free > 1e-6, products**2 / np.maximum(free, 1e-6), 0.0)
+        best = np.zeros(self._n_terms)
+        np.maximum.at(best, self._owner, gain)
+        return left, best / max(left, 1e-300)
 
 
 def _state(candidate: Candidate) -> tuple[Parts, Expression, list[list[tuple[int, int]]]]:
     """(terms, divisor, for each term its constants with their rows among the candidate's own answers).
 
-    A common divisor is taken apart only if the right side is (sum)/(divisor). The coefficient comes first; a term
-    without an open coefficient has no constants to take out.
+    The coefficient comes first; a term without an open coefficient has no constants to take out.
     """
     compiled = compile_skeleton(candidate.skeleton)
     row_of = {int(c): r for r, c in enumerate([*compiled.linear, *compiled.nonlinear])}
-    divisor, body = ONE, candidate.skeleton.right
-    if body.head == "*" and len(body.args) == 2 and body.args[0].head == "+" and body.args[1].head == "^":
-        body, below = body.args
-        divisor = renumber(below.args[0], [0.0] * candidate.skeleton.n_constants)[0]
-    parts, owners = [], []
-    for summand in body.args if body.head == "+" else (body,):
+    summands, divisor = _taken_apart(candidate.skeleton)
+    owners = []
+    for summand in summands:
         first = summand.args[0] if summand.head == "*" else summand
         inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
         owners.append([(i, row_of[i]) for i in inside] if first.head == "constant" else [])
-        parts.append(term_of(summand))
-    return tuple(parts), divisor, owners
+    return tuple(term_of(summand) for summand in summands), divisor, owners
 
 
-def _projected(own: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(an orthonormal basis [k, row] of the own answers, what of the residual they do not explain)."""
-    if len(own) == 0:
-        return np.zeros((0, len(residual))), residual
-    sizes = np.linalg.norm(own, axis=1, keepdims=True)
-    _, s, rows = np.linalg.svd(own / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
-    basis = rows[s > 1e-9 * max(float(s[0]), 1e-300)]
-    return basis, residual - (basis @ residual) @ basis
-
-
-def _explained(answers: np.ndarray, owner: np.ndarray, n: int, basis: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """The share [n] of the residual that each term explains at its best value, the own answers projected out."""
-    inside = answers @ basis.T
-    free = 1.0 - np.einsum("ck,ck->c", inside, inside)
-    gain = np.where(free > 1e-6, (answers @ rest) ** 2 / np.maximum(free, 1e-6), 0.0)
-    best = np.zeros(n)
-    np.maximum.at(best, owner, gain)
-    return best / max(float(rest @ rest), 1e-300)
+def _taken_apart(skeleton: Skeleton) -> tuple[Parts, Expression]:
+    """(summands, divisor); a common divisor is taken apart only if the right side is (sum)/(divisor)."""
+    divisor, body = ONE, skeleton.right
+    if body.head == "*" and len(body.args) == 2 and body.args[0].head == "+" and body.args[1].head == "^":
+        body, below = body.args
+        divisor = renumber(below.args[0], [0.0] * skeleton.n_constants)[0]
+    return (body.args if body.head == "+" else (body,)), divisor
 
 
 class MissingTermProposer:
@@ -221,11 +276,17 @@ class MissingTermProposer:
         self._vocabularies = {o: Vocabulary(language, targets[o], settings) for o, language in self._languages.items()}
         self._moves: dict[str, list[Move]] = {}
         self._queue: list[tuple[float, int, int, Move]] = []  # (priority, number, order, move)
+        self._known: set[str] = set()  # structures of the population, whose terms count as proposed
         self._made: set[tuple[frozenset[Expression], Expression]] = set()
 
     def tell(self, population: Population) -> None:
         """Rank the changes of candidates not looked at before, and queue them anew by today's ranking."""
         self._queue = []
+        for candidate in population:
+            if candidate.skeleton.structure not in self._known:
+                self._known.add(candidate.skeleton.structure)
+                summands, divisor = _taken_apart(candidate.skeleton)
+                self._made.add((frozenset(map(term_of, summands)), divisor))
         number = looked_at = 0
         front = sorted(population.front(), key=lambda c: c.objective)[: self._settings.elite // 4]
         for rank, candidate in enumerate([*population.best(self._settings.elite), *front]):

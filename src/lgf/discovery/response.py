@@ -11,7 +11,7 @@ import numpy as np
 
 from lgf.discovery.candidate import Candidate
 from lgf.discovery.target import Target
-from lgf.ode.kernels.machine import WIDE, evaluate_wide
+from lgf.ode.kernels.machine import BLOCK, WIDE, evaluate_wide
 from lgf.ode.kernels.response import respond
 from lgf.ode.program import Program, compile_skeleton
 from lgf.ode.solving import solve
@@ -33,13 +33,13 @@ class Linearisation:
     _parts: tuple
 
     def answers(self, columns: np.ndarray) -> np.ndarray:
-        """The answers [c, row] to terms given along the trajectory [c, N]."""
-        outputs = []
+        """The answers [block, row, BLOCK] to terms given along the trajectory [block, N, BLOCK]."""
+        out = np.empty((len(columns), len(self.residual), BLOCK))
+        first = 0
         for begin, end, transition, sensitivity, steps, measured, scale in self._parts:
-            out = np.zeros((len(columns), len(measured) * (end - begin)))
-            respond(transition, sensitivity, steps, np.ascontiguousarray(columns[:, begin:end]), measured, scale, out)
-            outputs.append(out)
-        return np.concatenate(outputs, axis=1)
+            respond(transition, sensitivity, steps, columns, begin, measured, scale, out, first)
+            first += len(measured) * (end - begin)
+        return out
 
 
 def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
@@ -87,8 +87,17 @@ def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
         moved[index] += step
         other = run(compiled.basis, n, moved, t, states, forcing)
         columns.append(-((weights @ other[:-1] + other[-1]) - total) / step)
-    own = line.answers(np.nan_to_num(np.array(columns).reshape(-1, len(t)), posinf=0.0, neginf=0.0))
+    along = in_blocks(np.nan_to_num(np.array(columns).reshape(-1, len(t)), posinf=0.0, neginf=0.0))
+    own = line.answers(along).swapaxes(1, 2).reshape(-1, len(line.residual))[: len(columns)]
     return Linearisation(t, states, forcing, line.residual, own, tuple(parts))
+
+
+def in_blocks(columns: np.ndarray) -> np.ndarray:
+    """Columns [c, N] as [block, N, BLOCK], the last block filled up with zeros."""
+    c, n = columns.shape
+    blocks = np.zeros((-(-c // BLOCK), BLOCK, n))
+    blocks.reshape(-1, n)[:c] = columns
+    return np.ascontiguousarray(blocks.swapaxes(1, 2))
 
 
 def run(

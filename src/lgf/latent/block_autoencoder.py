@@ -8,7 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from lgf.grammar import Extent, Grammar, decode_blocks, pad, split, unpad
+from lgf.grammar import Blocks, Derivation, Extent, Grammar, decode_blocks, extent, pad, split, unpad
 from lgf.latent.crossing import crossed
 from lgf.latent.layout import Layout
 from lgf.latent.placing import met_once, occurrences, placed, sides
@@ -33,6 +33,18 @@ class BlockAutoencoder(nn.Module):
         self.register_buffer("sides", sides(grammar), persistent=False)
         self.register_buffer("once", met_once(grammar), persistent=False)
 
+    def fits(self, derivation: Derivation) -> bool:
+        """Whether the model has room for the sentence."""
+        return self._holds(split(self.grammar, derivation))
+
+    def _holds(self, blocks: Blocks) -> bool:
+        size = self.extent
+        return (
+            len(blocks.header) <= size.header
+            and len(blocks.summands) <= size.summands
+            and all(len(summand) <= size.summand for summand in blocks.summands)
+        )
+
     def arrange(self, derivations: ArrayLike) -> Tensor:
         """The rows of padded derivations, cut into header and summands; absent slots are all padding."""
         size, padding = self.extent, self.grammar.n_rules
@@ -40,8 +52,8 @@ class BlockAutoencoder(nn.Module):
         out = np.full((len(rows), size.header + size.summands * size.summand), padding)
         for row, derivation in zip(out, rows, strict=True):
             blocks = split(self.grammar, derivation)
-            found = Extent(len(blocks.header), len(blocks.summands), max(map(len, blocks.summands), default=0))
-            if found.header > size.header or found.summands > size.summands or found.summand > size.summand:
+            if not self._holds(blocks):
+                found = extent(self.grammar, [derivation])
                 raise ValueError(f"a sentence has {found} but the model holds at most {size}; leave it out.")
             row[: len(blocks.header)] = blocks.header
             for slot, summand in enumerate(blocks.summands):

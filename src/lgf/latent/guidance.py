@@ -130,8 +130,8 @@ def exact_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tensor
 class PredictorSettings:
     """Training of a predictor, in steps of batches drawn at random."""
 
-    steps: int = 60
-    batch: int = 256
+    steps: int = 50
+    batch: int = 128
     learning_rate: float = 3e-3
     weight_decay: float = 1e-2
 

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lgf.grammar import Grammar, decode
+from lgf.grammar import Derivation, Grammar, decode
 from lgf.latent.layout import Layout
 
 KERNELS = (7, 8, 9)
@@ -33,6 +33,10 @@ class SequenceAutoencoder(nn.Module):
         self.enter = nn.Sequential(nn.Linear(layout.tokens, RECURRENT), nn.ELU())
         self.recurrent = nn.GRU(RECURRENT, RECURRENT, num_layers=2, bidirectional=True, batch_first=True)
         self.leave = nn.Linear(2 * RECURRENT, rules)
+
+    def fits(self, derivation: Derivation) -> bool:
+        """Whether the model has room for the sentence."""
+        return len(derivation) <= self.grammar.max_length
 
     def arrange(self, derivations: ArrayLike) -> Tensor:
         """The padded derivations [n, N]."""

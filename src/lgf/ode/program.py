@@ -10,6 +10,7 @@ split into one column per constant that enters linearly and a fixed part, for va
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,6 +64,7 @@ class Role:
     cofactor: Expression | None  # C * cofactor is the summand in which the constant stands
 
 
+@lru_cache(maxsize=1024)  # a candidate is fitted, refitted, judged and linearised
 def compile_skeleton(skeleton: Skeleton, forcing: Expression | None = None) -> CompiledSkeleton:
     """The programs of a skeleton; in `flow` a forcing given as formula is compiled in, otherwise read from a table.
 

@@ -17,6 +17,7 @@ ADD, SUB, MUL, DIV, MADD, NEG, SIN, COS, EXP, LOG, POW, SQRT, ABS, TANH, COPY, F
 
 LANES = 8
 WIDE = 64
+BLOCK = 16  # columns that a linear answer is worked out for at a time
 
 
 def _make_machine(width):
@@ -133,9 +134,25 @@ def evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B):
 
 
 @njit(**KERNEL)
-def evaluate_many(code, output, literals, n_registers, n, values, t, states, forcing, B):
-    """Write one output of a program, for each row of values [v, p], over many samples to the rows of B [v, sample]."""
+def evaluate_each(
+    code, code_first, literals, literal_first, outputs, n_registers, n, owner, p, x, t, states, forcing, largest, B
+):
+    """Write the output of many programs over many samples to B [block, sample, BLOCK], column c to block c // BLOCK.
+
+    Program k is code[code_first[k] : code_first[k + 1]] with its literals, cut out alike, and one output; column c is
+    program owner[c] with the first p[owner[c]] of the constants x[c]. A column that is not below `largest` everywhere
+    is zero.
+    """
     R = np.zeros((n_registers, WIDE))
-    outputs = np.array([output], np.int32)
-    for v in range(values.shape[0]):
-        evaluate_wide(code, outputs, literals, n, values.shape[1], values[v], t, states, forcing, R, B[v : v + 1])
+    row = np.empty((1, t.shape[0]))
+    for c in range(owner.shape[0]):
+        k = owner[c]
+        evaluate_wide(
+            code[code_first[k] : code_first[k + 1]], outputs[k : k + 1],
+            literals[literal_first[k] : literal_first[k + 1]], n, p[k], x[c], t, states, forcing, R, row,
+        )  # fmt: skip
+        sound = True
+        for i in range(t.shape[0]):
+            sound &= abs(row[0, i]) < largest
+        for i in range(t.shape[0]):
+            B[c // BLOCK, i, c % BLOCK] = row[0, i] if sound else 0.0
