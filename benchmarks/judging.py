@@ -39,19 +39,24 @@ def errors_of(score: Score) -> list[float]:
     return [score.u, score.du] if score.d2u is None else [score.u, score.du, score.d2u]
 
 
-def from_other_start(problem: NamedProblem, equation: Equation) -> dict[str, float] | None:
-    """Relative L2 error (at most 1) and R2 (at least -1) of u from the problem's other initial state, if it has one."""
-    start = problem.other_initial
+def from_other_start(problem: NamedProblem, equation: Equation) -> dict[str, Any] | None:
+    """Relative L2 error (at most 1) and R2 (at least -1) of u from the problem's other initial state, if it has one.
+
+    "own" says whether that state is a choice of this project's, none being published.
+    """
+    own = problem.other_initial is None
+    start = problem.own_other_initial if own else problem.other_initial
     if start is None or equation.order != len(start):
         return None
     truth = solve_by_reference(problem.true_equation(), start, problem.t, problem.given_forcing)
     assert truth.status is SolveStatus.OK, f"{problem.id} does not solve from {start}: {truth.status}"
     found = solve_by_reference(equation, start, problem.t, problem.given_forcing)
     if found.status is not SolveStatus.OK:
-        return {"error": 1.0, "r2": -1.0}
+        return {"error": 1.0, "r2": -1.0, "own": own}
     spread = float(np.sum((truth.u - np.mean(truth.u)) ** 2))
     r2 = 1.0 - float(np.sum((truth.u - found.u) ** 2)) / spread
-    return {"error": min(1.0, relative_l2(truth.u, found.u)), "r2": max(-1.0, r2) if math.isfinite(r2) else -1.0}
+    r2 = max(-1.0, r2) if math.isfinite(r2) else -1.0
+    return {"error": min(1.0, relative_l2(truth.u, found.u)), "r2": r2, "own": own}
 
 
 def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from benchmarks.surroundings import load_average, machine, versions
 from lgf.asking import proposer_for
 from lgf.data.observation import Problem
 from lgf.data.problems import NamedProblem
+from lgf.discovery.constants import FitMethod
 from lgf.discovery.discovering import PRESETS, DiscoverySettings, MakeProposer, discover, without_model
 from lgf.discovery.proposing import MonteCarloProposer
 from lgf.grammar import Grammar, load_grammar
@@ -37,6 +38,8 @@ class Options:
     thin: int = 1  # every thin-th sample
     initial: bool = True  # whether the initial state is given
     evaluations: int | None = None
+    fit: str = "default"  # or Nelder-Mead's, the paper's
+    trained: str | None = None  # folder of a model to search with instead of the shipped one
 
     @property
     def name(self) -> str:
@@ -47,11 +50,15 @@ class Options:
         parts += [f"thin{self.thin}"] if self.thin != 1 else []
         parts += ["no-initial"] if not self.initial else []
         parts += [f"{self.evaluations}"] if self.evaluations is not None else []
+        parts += [self.fit] if self.fit != "default" else []
+        parts += [Path(self.trained).name] if self.trained else []
         return "-".join(parts)
 
     def settings(self) -> DiscoverySettings:
-        """The preset with this budget."""
+        """The preset with this budget and fit."""
         preset = PRESETS[self.preset]
+        if self.fit != "default":
+            preset = replace(preset, fit=replace(preset.fit, method=FitMethod(self.fit)))
         if self.evaluations is None:
             return preset
         budget = replace(preset.search, max_evaluations=self.evaluations, iterations=MOST_ITERATIONS)
@@ -68,21 +75,21 @@ def _monte_carlo(languages: Sequence, targets: dict, settings: DiscoverySettings
     return MonteCarloProposer(languages, seed)
 
 
-def _flow(guided: bool) -> Callable[[Grammar], MakeProposer]:
-    def make(grammar: Grammar) -> MakeProposer:
+def _flow(guided: bool) -> Callable[[Grammar, str | None], MakeProposer]:
+    def make(grammar: Grammar, trained: str | None) -> MakeProposer:
         from lgf.flow_proposer import FlowSettings, flow_proposers
         from lgf.latent.bundle import load_bundle
 
         settings = FlowSettings(missing=0.0, varied=0.0, guided=guided, stability=guided)
-        return flow_proposers(load_bundle(grammar.name), settings)
+        return flow_proposers(load_bundle(trained or grammar.name), settings)
 
     return make
 
 
-PROPOSERS: dict[str, Callable[[Grammar], MakeProposer]] = {
+PROPOSERS: dict[str, Callable[[Grammar, str | None], MakeProposer]] = {
     "default": proposer_for,
-    "no-model": lambda grammar: without_model,
-    "monte-carlo": lambda grammar: _monte_carlo,
+    "no-model": lambda grammar, trained: without_model,
+    "monte-carlo": lambda grammar, trained: _monte_carlo,
     "flow": _flow(guided=True),
     "flow-unguided": _flow(guided=False),
 }
@@ -114,8 +121,8 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
         grammar = load_grammar(options.model)
         began = time.process_time()
         found = discover(
-            data, grammar, options.settings(), make_proposer=PROPOSERS[options.proposer](grammar), seed=seed,
-            n_jobs=jobs,
+            data, grammar, options.settings(), make_proposer=PROPOSERS[options.proposer](grammar, options.trained),
+            seed=seed, n_jobs=jobs,
         )  # fmt: skip
         equation, cores = found.equation, jobs
         facts = {
@@ -144,6 +151,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--thin", type=int, default=1, metavar="K", help="use every K-th sample")
     parser.add_argument("--no-initial", action="store_true", help="do not tell the initial state")
     parser.add_argument("--evaluations", type=int, metavar="N", help="skeletons to try")
+    parser.add_argument("--fit", default="default", choices=("default", FitMethod.NELDER_MEAD), help="of the constants")
+    parser.add_argument("--trained", metavar="FOLDER", help="search with the model in this folder")
     parser.add_argument("--only", metavar="IDS", help='such as "b1/03,b1/25"')
     parser.add_argument("--out", type=Path, metavar="FILE", help="in place of benchmarks/results/NAME.jsonl")
 
@@ -152,7 +161,7 @@ def main(args: argparse.Namespace) -> None:
     """Run what is not there yet, seed by seed."""
     options = Options(
         args.benchmark, args.model, args.preset, args.proposer, args.peer, args.noise, args.thin, not args.no_initial,
-        args.evaluations,
+        args.evaluations, args.fit, args.trained,
     )  # fmt: skip
     file = args.out or RESULTS / f"{options.name}.jsonl"
     named, name = chosen(args.only, [args.benchmark]), options.digest()

@@ -46,6 +46,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
         by_problem[line["problem"]].append(line)
     truths = [line["truth"] for line in lines if line["truth"]]
     starts = [line["other_start"] for line in lines if line["other_start"]]
+    starts = [s for s in starts if not s.get("own")] or starts  # the published ones where there are any
     evaluations = [line["evaluations"] for line in lines if line["evaluations"] is not None]
     return {
         "method": f"{options.peer} (peer)" if options.peer else f"this project: {options.name}",

@@ -54,6 +54,7 @@ class NamedProblem:
     forcing: str | None = None
     published_initial: tuple[float, ...] | None = None
     other_initial: tuple[float, ...] | None = None
+    own_other_initial: tuple[float, ...] | None = None
     stable: bool | None = None
     solve_from: int = 0
 

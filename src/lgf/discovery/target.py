@@ -35,7 +35,9 @@ class Target:
     n_samples: int
     n_unknown: int  # initial values that must be fitted
     noise: np.ndarray = field(repr=False)  # [order + 1] estimated standard deviation, NaN where not measured
-    kept: dict = field(default_factory=dict, repr=False)  # values by expression, starts by role: a cache
+    kept: dict = field(
+        default_factory=dict, repr=False
+    )  # a cache: values, starts, windows
 
     @property
     def n_experiments(self) -> int:
@@ -65,17 +67,19 @@ class Target:
 
     def windows(self, fraction: float = 1.0) -> np.ndarray:
         """How many samples of each experiment lie in the first `fraction` of it (at least five)."""
-        lengths = np.diff(self.record.first)
-        return np.minimum(lengths, np.maximum(np.ceil(fraction * lengths).astype(np.int64), 5))
+        if ("windows", fraction) not in self.kept:
+            lengths = np.diff(self.record.first)
+            counts = np.minimum(lengths, np.maximum(np.ceil(fraction * lengths).astype(np.int64), 5))
+            self.kept["windows", fraction] = counts
+        return self.kept["windows", fraction]
 
     def signal(self, fraction: float) -> float:
         """The loss of the answer 0 on the first `fraction` of each experiment."""
-        pairs = zip(self.record.first[:-1], self.windows(fraction), strict=True)
-        return sum(float(self._powers[begin : begin + n].sum()) for begin, n in pairs)
-
-    @cached_property
-    def _powers(self) -> np.ndarray:
-        return np.sum(self.record.weight * self.record.data**2, axis=1)
+        if ("signal", fraction) not in self.kept:
+            pairs = zip(self.record.first[:-1], self.windows(fraction), strict=True)
+            powers = np.sum(self.record.weight * self.record.data**2, axis=1)
+            self.kept["signal", fraction] = sum(float(powers[begin : begin + n].sum()) for begin, n in pairs)
+        return self.kept["signal", fraction]
 
     @property
     def environment(self) -> dict:
