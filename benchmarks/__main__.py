@@ -8,6 +8,7 @@ from importlib import import_module
 COMMANDS = {
     "floor": ("floor", "fit the true structures and compare with the floor"),
     "speed": ("speed", "measure the numerical core"),
+    "flow": ("flow", "measure the trained flows: guided samples, predictors, approximation"),
     "run": ("running", "discover the problems of a benchmark, one line of JSON for each problem and seed"),
     "table": ("tables", "set the results beside the published ones and the floor"),
     "report": ("reporting", "write the page of results in the docs"),

@@ -20,7 +20,7 @@ from benchmarks.surroundings import machine, versions
 from lgf.data import complete, problems
 from lgf.data.problems import NamedProblem
 from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.discovering import DiscoverySettings
+from lgf.discovery.discovering import DiscoverySettings, warm_up
 from lgf.discovery.evaluation import Evaluator
 from lgf.discovery.language import Language, make_language
 from lgf.discovery.missing import MissingTermProposer
@@ -232,6 +232,7 @@ def main(args: argparse.Namespace) -> None:
     if args.only:
         work = [w for w in work if w[0] in args.only.split(",")]
     if not args.table:
+        warm_up()  # or the first fit would be charged with the compilation
         for problem_id, model in work:
             study(problem_id, model, args.budget, args.seeds, done, args.out, args.methods.split(";"))
         lines = [json.loads(x) for x in args.out.read_text().splitlines()]

@@ -1,0 +1,95 @@
+"""`flow`: what the trained flows do and take: guided samples, training of a predictor, and the Taylor approximation."""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.surroundings import load_average, machine, versions
+from lgf.discovery.language import Language
+from lgf.grammar import restrict, unpad
+from lgf.latent.autoencoder import decode
+from lgf.latent.bundle import ModelBundle, bundle_names, load_bundle
+from lgf.latent.flow import noised
+from lgf.latent.guidance import (
+    Guide,
+    Predictor,
+    PredictorSettings,
+    exact_log_ratio,
+    predict,
+    taylor_log_ratio,
+    train_predictor,
+)
+from lgf.latent.sampling import SamplingSettings, sample
+
+SAMPLES = 1000
+POINTS = 10_000
+LONGER = PredictorSettings(steps=400, batch=256)  # for the comparison of the two guidances: a predictor well trained
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--model", action="append", choices=bundle_names(), help="(all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Print the figures of each model."""
+    report: dict[str, Any] = {
+        "machine": machine(), "versions": versions(), "load": load_average(), "threads": torch.get_num_threads(),
+    }  # fmt: skip
+    for name in args.model or bundle_names():
+        report[name] = figures = measured(load_bundle(name))
+        print(f"\n{name}")
+        for what, value in figures.items():
+            print(f"  {what:72s} {value:.3f}")
+    if args.json is not None:
+        args.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def measured(bundle: ModelBundle) -> dict[str, float]:
+    """Seconds by the clock, and correlations."""
+    denoiser = bundle.denoiser
+    tokens = sample(denoiser, POINTS, 0, settings=SamplingSettings(steps=10))
+    derivations = decode(bundle.autoencoder, tokens)
+    lengths = np.array([len(d) for d in unpad(bundle.grammar, derivations)], float)
+    scores = (lengths - lengths.mean()) / lengths.std()
+    began = time.perf_counter()
+    predictor = train_predictor(Predictor(denoiser.layout, 0, noise=denoiser.kind), tokens, scores, 0)
+    found = {f"s to train a predictor on {POINTS} points": time.perf_counter() - began}
+    predictor = train_predictor(predictor, tokens, scores, 0, LONGER)
+    found["correlation of its predictions (sentence length) with the truth"] = float(
+        np.corrcoef(predict(predictor, tokens), scores)[0, 1]
+    )
+    guides = [Guide(predictor, -0.5)]
+    if "order" in bundle.predictors:
+        guides.append(Guide(bundle.predictors["order"], 2))
+    order = 2 if "order" in bundle.predictors else 1
+    language = Language(bundle.grammar, order, False, restrict(bundle.grammar, order=order))
+    for exact in (True, False):
+        settings = SamplingSettings(steps=10, exact_guidance=exact)
+        began = time.perf_counter()
+        rows = decode(
+            bundle.autoencoder, sample(denoiser, SAMPLES, 1, guides, settings), language.allowed, language.max_order
+        )
+        skeletons = [language.skeleton(d) for d in unpad(bundle.grammar, rows)]
+        how = "exact ratio" if exact else "Taylor"
+        found[f"s for {SAMPLES} guided samples decoded to skeletons, {how}"] = time.perf_counter() - began
+        found[f"share of them that are an equation of order {order}, {how}"] = np.mean(
+            [s is not None for s in skeletons]
+        )
+    torch.manual_seed(0)
+    t = torch.rand(200)
+    x = noised(denoiser.layout, denoiser.kind, torch.from_numpy(tokens[:200].astype(np.int64)), t)
+    every = torch.ones_like(x, dtype=torch.bool)
+    for name, guide in {"length": guides[:1], "order": guides[1:]}.items():
+        if guide:
+            exact, taylor = exact_log_ratio(guide, x, t, every), taylor_log_ratio(guide, x, t, every)
+            found[f"correlation of Taylor's log-ratios with the exact ones, {name}"] = float(
+                np.corrcoef(exact.flatten().numpy(), taylor.flatten().numpy())[0, 1]
+            )
+    return found
