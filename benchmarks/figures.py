@@ -1,5 +1,5 @@
-"""`figures`: the distribution of errors on Benchmark 1, and the trajectories found on Benchmarks 2 and 3, and
-the evaluations that each way of proposing needs."""
+"""`figures`: the distribution of errors on Benchmark 1, the trajectories found on Benchmarks 2 and 3, the evaluations
+that each way of proposing needs, and what the variants cost."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
 from benchmarks.surroundings import ROOT
-from benchmarks.tables import best_by_criterion, groups
+from benchmarks.tables import best_by_criterion, groups, variants
 from lgf.data.problems import NamedProblem
 from lgf.ode.skeleton import Equation
 from lgf.ode.solving import solve
@@ -105,6 +105,20 @@ def evaluations(folder: Path, out: Path) -> Path | None:
     return _saved(figure, out / "efficiency.svg")
 
 
+def variants_drawn(folder: Path, out: Path) -> Path | None:
+    """A bar for each variant: its mean error of u, in units of the default's on the same runs; None without any."""
+    rows = sorted(variants(folder), key=lambda row: row["variant"], reverse=True)
+    if not rows:
+        return None
+    figure, axes = plt.subplots(figsize=(8.0, 1.0 + 0.3 * len(rows)), layout="constrained")
+    axes.barh(range(len(rows)), [row["it"]["errors"][0] / row["default"]["errors"][0] for row in rows], color="C0")
+    axes.axvline(1.0, color="black", lw=1)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(rows)), [row["variant"] for row in rows], fontsize="x-small")
+    axes.set_xlabel("mean error of u, times that of the default on the same runs")
+    return _saved(figure, out / "variants.svg")
+
+
 def _saved(figure: Any, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, metadata={"Date": None})  # so that equal results give equal files
@@ -121,7 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> None:
     """Draw everything that there are results for."""
     drawn = [violin(args.results, args.out)] + [trajectories(b, args.results, args.out) for b in ("b2", "b3")]
-    drawn.append(evaluations(args.results, args.out))
+    drawn += [evaluations(args.results, args.out), variants_drawn(args.results, args.out)]
     for file in drawn:
         if file is not None:
             print(file)

@@ -37,6 +37,37 @@ def best_by_criterion(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, An
     return best
 
 
+def is_main(options: Options) -> bool:
+    """Whether these options belong into the tables of the benchmarks; all others are variants of the default."""
+    return options == Options(
+        options.benchmark, options.model, options.preset, peer=options.peer, initial=options.initial
+    )
+
+
+def variants(folder: Path = RESULTS) -> list[dict[str, Any]]:
+    """Every variant beside the default on the same problems and noise draws, benchmarks together."""
+    defaults: dict[tuple[str, int], dict[str, Any]] = {}
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for lines in groups(folder):
+        options = Options(**lines[0]["options"])
+        if options == Options(options.benchmark):
+            defaults |= {(line["problem"], line["seed"]): line for line in lines}
+        elif not is_main(options):
+            found[options.name.partition("-")[2]] += lines
+    rows = []
+    for name, lines in found.items():
+        pairs = [(x, defaults[x["problem"], x["seed"]]) for x in lines if (x["problem"], x["seed"]) in defaults]
+        rows.append({"variant": name, "runs": len(pairs), "problems": len({x["problem"] for x, _ in pairs})})
+        for side, key in enumerate(("it", "default")):
+            mine = [pair[side] for pair in pairs]
+            rows[-1][key] = {
+                "errors": [float(np.mean([min(1.0, x["errors"][k]) for x in mine])) for k in (0, 1)],
+                "exact": sum(x["exact"] for x in mine),
+                "seconds": float(np.mean([x["seconds"] for x in mine])),
+            }
+    return rows
+
+
 def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The figures of one group of lines."""
     options = Options(**lines[0]["options"])
@@ -77,7 +108,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def tables(folder: Path = RESULTS) -> dict[str, list[dict[str, Any]]]:
     """Summaries by benchmark: this project and its peers first, then the published methods, then the floor."""
-    found = [summary(lines) for lines in groups(folder)]
+    found = [summary(lines) for lines in groups(folder) if is_main(Options(**lines[0]["options"]))]
     return {b: [s for s in found if s["benchmark"] == b] + published(b) for b in BENCHMARKS}
 
 
