@@ -72,12 +72,13 @@ def test_names_are_shown_as_they_are_written(capsys, monkeypatch):
 
 
 def test_letters_that_the_locale_lacks(monkeypatch):
-    Path("de.csv").write_text("Zeit;Größe\n" + "".join(f"{t:.4f};{np.exp(-t):.6f}\n" for t in T).replace(".", ","))
-    plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    rows = "".join(f"{t:.4f};{np.exp(-t):.6f}\n" for t in T).replace(".", ",")
+    Path("comma.csv").write_text("Zeit;長さ\n" + rows, encoding="utf-8")
+    plain = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
     monkeypatch.setattr("sys.stdout", plain)
-    assert main(["check", "de.csv"]) == 0
+    assert main(["check", "comma.csv"]) == 0
     plain.flush()
-    assert b"column 'Gr\\xf6\\xdfe'" in plain.buffer.getvalue()
+    assert b"column '\\u9577\\u3055'" in plain.buffer.getvalue()
     assert b"50 samples of u from t = 0 to 4" in plain.buffer.getvalue()
 
 

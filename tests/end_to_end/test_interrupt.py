@@ -1,4 +1,4 @@
-"""Ctrl-C, a closed terminal or a time limit at a process of its own, wherever it may be at that moment, compiled kernels included."""
+"""Ctrl-C, a closed terminal or a time limit at a process of its own, wherever it is then, in compiled kernels too."""
 
 import json
 import signal
