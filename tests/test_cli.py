@@ -56,6 +56,32 @@ def test_discover_prints_the_equation_alone_and_writes_a_folder(capsys):
     assert namespace["rhs"](0.0, [2.0])[0] == pytest.approx(-1.0, abs=0.01)
 
 
+def test_names_are_shown_as_they_are_written(capsys, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "nonsense")  # nobody looks at a window
+    rows = Path("decay.csv").read_text().splitlines()[1:]
+    table = [row.rsplit(",", 1)[0] + "," + ("[/$^$] 溶液" if row[-1] == "1" else "b") for row in rows]
+    Path("odd.csv").write_text("\n".join(["time [h],OD :+1: [/bold],other,well", *table]) + "\n", encoding="utf-8")
+    order = ["odd.csv", "--value", "OD :+1: [/bold]", "--experiment", "well"]
+    assert main(["check", *order]) == 0
+    assert main(["discover", *order, "--order", "1", *QUICK, "--out", "run"]) == 0
+    told = capsys.readouterr()
+    for said in (told.out, told.err):
+        assert "Time is column 'time [h]' (guessed)." in said
+    assert "[/$^$] 溶液: 25 samples of u" in told.out
+    assert Path("run/trajectory.png").is_file()
+
+
+def test_letters_that_the_locale_lacks(monkeypatch):
+    rows = "".join(f"{t:.4f};{np.exp(-t):.6f}\n" for t in T).replace(".", ",")
+    Path("comma.csv").write_text("Zeit;長さ\n" + rows, encoding="utf-8")
+    plain = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    monkeypatch.setattr("sys.stdout", plain)
+    assert main(["check", "comma.csv"]) == 0
+    plain.flush()
+    assert b"column '\\u9577\\u3055'" in plain.buffer.getvalue()
+    assert b"50 samples of u from t = 0 to 4" in plain.buffer.getvalue()
+
+
 def test_discover_as_json_and_resume(capsys):
     order = ["discover", "decay.csv", "--value", "u", "--order", "1", "--json"]
     assert main([*order, *QUICK, "--out", "short"]) == 0

@@ -145,6 +145,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(RunError, match="No space left"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_full_disk_loses_nothing_that_was_fitted(duffing, tmp_path, monkeypatch):

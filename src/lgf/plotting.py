@@ -1,6 +1,7 @@
 """Figures of a run, for paper and report; they need no display and leave no state behind."""
 
 import io
+import warnings
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -44,7 +45,7 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, derivative: int,
     above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
     above.plot(fine, solved.states[:, derivative], color=_MODEL, linewidth=1.5, label="equation")
     above.set_ylabel(name)
-    above.set_title(observation.name, fontsize=9, loc="left")
+    above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may have dollars in it
     above.tick_params(labelbottom=False)
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.25 * (high - low) or 1.0
@@ -58,15 +59,17 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, derivative: int,
 
 
 def front_figure(run: Run) -> Figure:
-    """Loss against complexity: the Pareto front, with the chosen equation marked."""
+    """Error against complexity: the Pareto front, with the chosen equation marked."""
     figure = _figure(6.0, 4.0)
     axes = figure.subplots()
-    axes.plot([c.complexity for c in run.front], [c.loss for c in run.front], "o-", color=_MEASURED, label="front")
-    axes.plot(run.best.complexity, run.best.loss, "o", color=_MODEL, markersize=9, label="chosen")
+    axes.plot(
+        [c.complexity for c in run.front], [100 * c.loss**0.5 for c in run.front], "o-", color=_MEASURED, label="front"
+    )
+    axes.plot(run.best.complexity, 100 * run.best.loss**0.5, "o", color=_MODEL, markersize=9, label="chosen")
     if any(c.loss > 0 for c in run.front):
         axes.set_yscale("log")
     axes.set_xlabel("complexity (nodes)")
-    axes.set_ylabel("relative mean square error")
+    axes.set_ylabel("error in % of the signal")
     axes.legend(fontsize=8, frameon=False)
     return figure
 
@@ -93,7 +96,10 @@ def png(figure: Figure) -> bytes:
     """The figure as a PNG image, the same bytes for the same figure."""
     FigureCanvasAgg(figure)
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
+    with warnings.catch_warnings():
+        # An experiment may be named in a script that the font lacks; the report spells the name out.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
     return file.getvalue()
 
 

@@ -73,11 +73,11 @@ def report(run: Run, images: dict[str, bytes]) -> str:
 def _summary(run: Run) -> str:
     problem = run.question.problem
     said = (
-        f"It leaves {100 * math.sqrt(run.best.loss):.2g} % of the measured signal unexplained "
+        f"It leaves {_percent(run.best.loss)} of the measured signal unexplained "
         f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})"
     )
     if run.best.held_out is not None:
-        said += f", and {100 * math.sqrt(run.best.held_out):.2g} % of an experiment that was held out"
+        said += f", and {_percent(run.best.held_out)} of an experiment that was held out"
     return said + "."
 
 
@@ -139,7 +139,7 @@ def _rows(run: Run) -> list[dict[str, Any]]:
         {
             "equation": str(run.shown(c)),
             "complexity": c.complexity,
-            "error": f"{c.loss:.4g}",
+            "error": _percent(c.loss),
             "objective": f"{c.objective:.1f}",
         }
         for c in run.indistinguishable
@@ -154,8 +154,8 @@ def _front(run: Run) -> list[dict[str, Any]]:
             {
                 "equation": row["equation"],
                 "complexity": row["complexity"],
-                "error": f"{row['loss']:.4g}",
-                "held out": "" if held_out is None else f"{held_out:.4g}",
+                "error": _percent(row["loss"]),
+                "held out": "" if held_out is None else _percent(held_out),
                 "objective": f"{row['objective']:.1f}",
                 "stable": row["stable"] or "",
             }
@@ -179,8 +179,8 @@ def _knowledge(run: Run) -> Sequence[str]:
         said.append(sentence.rstrip(".") + use)
     for observation in run.question.problem.observations:
         if observation.forcing is not None:
-            name = f" {observation.name!r}" if observation.name else ""
-            said.append(f"Experiment{name} is driven by F = {observation.forcing.describe()}; given to every equation.")
+            name = f"Experiment {observation.name!r}" if observation.name else "The experiment"
+            said.append(f"{name} is driven by F = {observation.forcing.describe()}; given to every equation.")
     said += [f"The user's own equation {text} was tried first." for text in run.question.start]
     return said or ["Nothing but the data."]
 
@@ -213,6 +213,10 @@ def _settings(run: Run) -> str:
         inner = content.items() if isinstance(content, dict) else [("", content)]
         rows += [{"setting": f"{drawer}.{name}".rstrip("."), "value": value} for name, value in inner]
     return f"<details><summary>All settings</summary>{_table(rows)}</details>"
+
+
+def _percent(loss: float) -> str:
+    return f"{100 * math.sqrt(loss):.3g} %"
 
 
 def _count(n: int, noun: str) -> str:

@@ -14,6 +14,7 @@ import io
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -206,6 +207,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(aside, path)
     except OSError as error:
+        with suppress(OSError):  # half a file would keep a full disk full
+            aside.unlink(missing_ok=True)
         raise RunError(
             f"{path} cannot be written ({error.strerror}); make room or name another folder, then resume the run."
         ) from error

@@ -69,3 +69,9 @@ def test_no_benchmark_problem_is_stopped_and_few_are_warned():
         assert "error" not in severities
         warned += "warning" in severities
     assert warned <= 3
+
+
+def test_what_differs_between_experiments_is_told_of_the_first():
+    missing = [Observation(T, np.where(np.arange(201) < k, np.nan, CLEAN), name=f"run {k}") for k in (3, 4, 5)]
+    sentences = [f.sentence for f in check(Problem(tuple(missing)))]
+    assert "3 of 201 samples of u are missing (run 3; similar in run 4, run 5)." in sentences

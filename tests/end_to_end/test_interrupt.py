@@ -1,4 +1,4 @@
-"""Ctrl-C at a process of its own, wherever it may be at that moment, compiled kernels included."""
+"""Ctrl-C, a closed terminal or a time limit at a process of its own, wherever it is then, in compiled kernels too."""
 
 import json
 import signal
@@ -12,8 +12,9 @@ import pytest
 ORDER = ["discover", "duffing", "--out", "run"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send here")
-def test_ctrl_c_gives_the_best_so_far(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals to send here")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interruption_gives_the_best_so_far(tmp_path, name):
     process = subprocess.Popen(
         [sys.executable, "-c", "import sys; from lgf.cli import main; sys.exit(main())", *ORDER],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -21,7 +22,7 @@ def test_ctrl_c_gives_the_best_so_far(tmp_path):
     journal = Path(tmp_path, "run/candidates.jsonl")
     while process.poll() is None and not (journal.exists() and journal.stat().st_size):
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(getattr(signal, name))
     out, err = process.communicate()
     assert process.returncode == 130, err
     assert out.strip().endswith("= cos(2 t)")

@@ -1,5 +1,7 @@
 """The command line: `lgf discover DATA.csv` and its companions. Every mistake of a user is answered by one sentence."""
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -22,7 +24,10 @@ app.add_typer(models_app, name="models")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 2 a mistake in what was asked, 130 stopped by Ctrl-C."""
+    """The exit code: 0 done, 2 a mistake in what was asked, 130 stopped by Ctrl-C; typer gives 1 for a closed pipe."""
+    os.environ.pop("MPLBACKEND", None)  # figures go to files: no choice of windows may stop a run
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a column's name may have letters that the locale lacks
     try:
         return app(args=None if arguments is None else list(arguments), prog_name="lgf", standalone_mode=False) or 0
     except _UsageError as error:
@@ -35,10 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except ValueError as error:  # DataError, RunError, GrammarError, BundleError, RecipeError: all meant for users
         return _complain(str(error).splitlines()[0])
-    except BrokenPipeError:
-        # Whoever read the output has gone, and Python would complain once more when it flushes at the end.
-        sys.stdout = None
-        return 0
     except OSError as error:
         return _complain(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
 

@@ -1,7 +1,9 @@
 """The steps of `lgf discover`: options become a question, the question is asked, the answer is shown and written."""
 
 import json
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from rich.console import Console
 from lgf.asking import Question, Run, ask, refuse
 from lgf.cli.discovering import Stopped
 from lgf.cli.terminal import following, show_findings
+from lgf.journal import RunError
 from lgf.report import write_report
 from lgf.runs import JOURNAL, discard_run, front_rows, open_run, write_run
 from lgf.serialising import jsonable
@@ -23,7 +26,7 @@ def prepared(question: Question, folder: Path, notes: Sequence[str], console: Co
     refuse(question)
     open_run(folder, question)
     for note in notes:
-        console.print(note, style="dim", highlight=False, soft_wrap=True)
+        console.print(note, style="dim", soft_wrap=True)
     show_findings(question.findings, console)
     return folder
 
@@ -38,15 +41,31 @@ def free_folder(data: str) -> Path:
     return found
 
 
+@contextmanager
+def _ending_as_ctrl_c() -> Iterator[None]:
+    """A closed terminal and a batch system's time limit end the search as Ctrl-C does: the best so far is kept."""
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    taken = [s for s in signals if signal.getsignal(s) is signal.SIG_DFL]  # nohup has SIGHUP ignored
+    for number in taken:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
     """The run, its fits kept in the folder's journal; what stands in `lines` is not fitted again."""
-    with following(question, console) as notify:
+    with _ending_as_ctrl_c(), following(question, console) as notify:
         try:
             return ask(question, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
         except KeyboardInterrupt as error:
             raise Stopped(
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"
             ) from error
+        except RunError:
+            raise  # the disk failed, not the question: it can be resumed
         except ValueError:
             discard_run(folder)  # what was asked cannot be answered: there is nothing to go on with
             if folder.parent == RUNS and not any(RUNS.iterdir()):
@@ -55,17 +74,19 @@ def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, con
 
 
 def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
-    """Prints the equation first, so that a full disk does not take it away, then writes everything."""
-    typer.echo(json.dumps(_facts(run, folder), indent=1, ensure_ascii=False) if as_json else str(run.equation))
-    write_run(run, folder)
-    path = write_report(run, folder)
+    """Prints the equation and writes everything; neither a full disk nor a closed pipe takes the other away."""
+    try:
+        typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.equation))
+    finally:
+        write_run(run, folder)
+        path = write_report(run, folder)
     said = f"error {100 * run.best.loss**0.5:.2g} % of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
     if run.best.stability is not None:
         said += f", stability: {run.best.stability.verdict.value}"
     if len(run.indistinguishable) > 1:
         said += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
-    console.print(said, style="dim", highlight=False, soft_wrap=True)
-    console.print(f"report and figures: {path}", highlight=False, soft_wrap=True)
+    console.print(said, style="dim", soft_wrap=True)
+    console.print(f"report and figures: {path}", soft_wrap=True)
     if run.interrupted:
         raise Stopped(f"Stopped early; this is the best so far, and it is saved. Go on: lgf discover --resume {folder}")
 

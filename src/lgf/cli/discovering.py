@@ -53,16 +53,14 @@ def discover(
     as_json: AsJson = False,
 ) -> None:
     """Discover the equation behind measured data."""
-    from rich.console import Console
-
     from lgf.asking import Question, model_named, preset_named, with_budget
     from lgf.cli.answering import asked, finish, free_folder, prepared
     from lgf.cli.reading import Columns, bounds_in, names_in, read_problem
-    from lgf.cli.terminal import compiling
+    from lgf.cli.terminal import compiling, speaking
     from lgf.data import DataError
     from lgf.runs import read_journal, read_question
 
-    console = Console(stderr=True)
+    console = speaking(stderr=True)
     if jobs < 1 and jobs != -1:
         raise DataError(f"--jobs is {jobs}; give a number of processors, or -1 for all.")
     if seed < 0:

@@ -21,6 +21,11 @@ from lgf.ode.skeleton import Equation
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
+def speaking(stderr: bool = False) -> Console:
+    """A console that shows every text as it is: a column may be called 'time [h]', which Rich would take for markup."""
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
 @contextmanager
 def following(question: Question, console: Console) -> Iterator[Notify | None]:
     """Something to notify of what a run does; None where the console is no terminal."""
@@ -84,6 +89,4 @@ def compiling(console: Console) -> None:
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:
     """Prints what the check of the data found."""
     for finding in findings:
-        console.print(
-            f"{finding.severity}: {finding.sentence}", style=_COLOURS[finding.severity], highlight=False, soft_wrap=True
-        )
+        console.print(f"{finding.severity}: {finding.sentence}", style=_COLOURS[finding.severity], soft_wrap=True)

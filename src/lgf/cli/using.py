@@ -38,10 +38,8 @@ def check(
     initial: Initial = None,
 ) -> None:
     """Say what there is to know about the data before a search."""
-    from rich.console import Console
-
     from lgf.cli.reading import Columns, read_problem
-    from lgf.cli.terminal import show_findings
+    from lgf.cli.terminal import show_findings, speaking
     from lgf.data import DataError
     from lgf.data import check as check_problem
 
@@ -55,7 +53,7 @@ def check(
         name = observation.name or f"Experiment {number}"
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
     findings = check_problem(problem)
-    show_findings(findings, Console())
+    show_findings(findings, speaking())
     for finding in findings:
         if finding.severity == "error":
             raise DataError(finding.sentence)

@@ -30,16 +30,25 @@ class Finding:
 
 def check(problem: Problem) -> tuple[Finding, ...]:
     """Everything worth saying about the data of this problem, errors first."""
-    found: dict[str, tuple[Finding, list[str]]] = {}
+    found: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
     for number, observation in enumerate(problem.observations):
         for kind, finding in _observation_findings(observation, problem.forcing(number), problem.forced):
-            found.setdefault(kind, (finding, []))[1].append(observation.name or f"experiment {number + 1}")
+            name = observation.name or f"experiment {number + 1}"
+            found.setdefault((kind, finding.severity), []).append((finding.sentence, name))
     findings = [*_problem_findings(problem)]
-    for finding, names in found.values():
-        where = "" if len(problem.observations) == 1 else f" ({_listed(names)})"
-        findings.append(Finding(finding.severity, finding.sentence[:-1] + where + "."))
+    for (_, severity), said in found.items():
+        where = "" if len(problem.observations) == 1 else f" ({_where(said)})"
+        findings.append(Finding(severity, said[0][0][:-1] + where + "."))
     rank = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(findings, key=lambda finding: rank[finding.severity]))
+
+
+def _where(said: list[tuple[str, str]]) -> str:
+    """The experiments of these (sentence, experiment); where sentences differ, only the first is true to the letter."""
+    (first, name), *others = said
+    if all(sentence == first for sentence, _ in others):
+        return _listed([name for _, name in said])
+    return f"{name}; similar in {_listed([other for _, other in others])}"
 
 
 def _listed(names: list[str]) -> str:
