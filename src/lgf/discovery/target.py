@@ -35,9 +35,7 @@ class Target:
     n_samples: int
     n_unknown: int  # initial values that must be fitted
     noise: np.ndarray = field(repr=False)  # [order + 1] estimated standard deviation, NaN where not measured
-    kept: dict = field(
-        default_factory=dict, repr=False
-    )  # a cache: values, starts, windows
+    kept: dict = field(default_factory=dict, repr=False)  # a cache: values, starts, windows
 
     @property
     def n_experiments(self) -> int:
