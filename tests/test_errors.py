@@ -18,7 +18,8 @@ import pandas as pd
 import pytest
 
 from lgf import Equation, LatentGrammarFlow
-from lgf.asking import Question, model_named, refuse
+from lgf.asking import Question, refuse
+from lgf.choosing import model_named
 from lgf.cli import main
 from lgf.data import (
     Knowledge,
