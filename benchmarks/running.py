@@ -13,11 +13,11 @@ from benchmarks.peers.asking import CORES, ask
 from benchmarks.peers.asking import names as peer_names
 from benchmarks.recording import RESULTS, append, digest, rows
 from benchmarks.surroundings import load_average, machine, versions
-from lgf.asking import proposer_for
+from lgf.choosing import proposer_for
 from lgf.data.observation import Problem
 from lgf.data.problems import NamedProblem
-from lgf.discovery.constants import FitMethod
 from lgf.discovery.discovering import PRESETS, DiscoverySettings, MakeProposer, discover, without_model
+from lgf.discovery.fitting import FitMethod
 from lgf.discovery.proposing import MonteCarloProposer
 from lgf.grammar import Grammar, load_grammar
 from lgf.ode.skeleton import Equation

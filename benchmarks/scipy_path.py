@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from lgf.data.observation import Problem
-from lgf.discovery.constants import FitSettings
+from lgf.discovery.fitting import FitSettings
 from lgf.ode.expression import F, substitute
 from lgf.ode.skeleton import Skeleton
 from lgf.ode.sympy_bridge import to_sympy

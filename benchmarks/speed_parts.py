@@ -13,7 +13,8 @@ from benchmarks.speed_fit import draws, target_of
 from benchmarks.surroundings import ROOT
 from benchmarks.timing import best_time
 from lgf.data.problems import problem_named
-from lgf.discovery.constants import FitSettings, fit_constants
+from lgf.discovery.constants import fit_constants
+from lgf.discovery.fitting import FitSettings
 from lgf.ode.kernels.machine import LANES
 from lgf.ode.kernels.residual import residual_loss
 from lgf.ode.kernels.trajectory_fit import fit_trajectory

@@ -4,15 +4,11 @@ import json
 import os
 import shutil
 import signal
-import sys
 from importlib.resources import files
 from pathlib import Path
 from random import Random
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # where `benchmarks` is, which is installed nowhere
-
 from benchmarks.fuzz_doors import Tally, examine, fuzz
 from benchmarks.fuzzing.doors import Door, make_doors
 from benchmarks.fuzzing.watching import Watch

@@ -16,9 +16,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.spoiling import NAN, T, U, changed
 
 from lgf import Equation, LatentGrammarFlow
-from lgf.asking import Question, model_named, refuse
+from lgf.asking import Question, refuse
+from lgf.choosing import model_named
 from lgf.cli import main
 from lgf.data import (
     Knowledge,
@@ -47,15 +49,6 @@ from lgf.training.stages import train
 
 SOURCE = Path(__file__).parents[1] / "src" / "lgf"
 SENTENCES = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
-T = np.linspace(0.0, 1.0, 10)
-U = np.exp(-T)
-NAN = float("nan")
-
-
-def changed(array, at, value):
-    copy = np.array(array, dtype=float)
-    copy[at] = value
-    return copy
 
 
 def spoil(name, content, call):

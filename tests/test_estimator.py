@@ -9,8 +9,9 @@ from sklearn.exceptions import NotFittedError
 
 import lgf
 from lgf import DataError, LatentGrammarFlow
-from lgf.asking import in_operator_form
-from lgf.discovery.constants import FitSettings, fit_constants
+from lgf.discovery.constants import fit_constants
+from lgf.discovery.fitting import FitSettings
+from lgf.ode.operator_form import in_operator_form
 from lgf.ode.skeleton import Equation
 
 T = np.linspace(0.0, 4.0, 50)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lgf.asking import model_named, proposer_for
+from lgf.choosing import model_named, proposer_for
 from lgf.data import DataError, Knowledge, Observation, Problem, complete
 from lgf.discovery.candidate import Population
 from lgf.discovery.discovering import PRESETS, DiscoverySettings, without_model

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzzing import folders, texts
-from lgf.asking import grammar_named, starting_proposals
+from lgf.asking import starting_proposals
+from lgf.choosing import grammar_named
 from lgf.data import DataError, Problem, check, make_forcing, observations_from_arrays, read_observations
 from lgf.grammar import GrammarError, grammar_names, load_grammar, read_grammar, sample, spell
 from lgf.grammar.tables import tables

@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import lgf
+from lgf.choosing import proposer_for
 from lgf.data import DataError, Finding, Problem, check, make_forcing
 from lgf.data.experiments import ForcingLike
 from lgf.discovery.candidate import Candidate, Proposal
-from lgf.discovery.discovering import PRESETS, Discovery, DiscoverySettings, MakeProposer, discover, without_model
+from lgf.discovery.discovering import PRESETS, Discovery, DiscoverySettings, discover
 from lgf.discovery.encoding import encoding
 from lgf.discovery.language import explicit_form, linear_form
 from lgf.discovery.search import Iteration
-from lgf.grammar import Grammar, load_grammar
+from lgf.grammar import Grammar
 from lgf.journal import Journal, Tick, interruptible
 from lgf.ode.expression import Expression, symbol
+from lgf.ode.operator_form import in_operator_form
 from lgf.ode.reading import ReadingError, read_equation
 from lgf.ode.skeleton import Equation, Skeleton
 from lgf.ode.solving import solve
@@ -164,72 +166,6 @@ def ask(
     )
 
 
-def proposer_for(grammar: Grammar, trained: str | None = None) -> MakeProposer:
-    """Where the proposals for this grammar come from once enumeration has had its turn: the flow of a trained model.
-
-    That is the model in the folder `trained`, else the one that comes with the package and has this grammar; where
-    there is none, missing terms and evolution search alone.
-    """
-    from lgf.flow_proposer import flow_proposers
-    from lgf.latent.bundle import BundleError, bundle_names, load_bundle
-
-    name = trained or (grammar.name if grammar.name in bundle_names() else None)
-    if name is None:
-        return without_model
-    try:
-        bundle = load_bundle(name)
-    except BundleError as error:
-        raise DataError(str(error)) from error
-    return flow_proposers(bundle) if bundle.grammar.fingerprint == grammar.fingerprint else without_model
-
-
-def model_named(model: str | Path) -> tuple[Grammar, str | None]:
-    """(grammar, folder of the trained model or None) of the model of this name, in this folder, or in this file."""
-    if Path(model).is_dir():
-        from lgf.latent.bundle import BundleError, load_bundle
-
-        try:
-            return load_bundle(Path(model)).grammar, str(model)
-        except BundleError as error:
-            raise DataError(str(error)) from error
-    return grammar_named(model), None
-
-
-def grammar_named(model: str | Path) -> Grammar:
-    """The grammar of the model of this name, or in the file of this path."""
-    try:
-        return load_grammar(model)
-    except FileNotFoundError as error:
-        raise DataError(str(error)) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"the grammar {str(model)!r} cannot be read ({type(error).__name__}); give a text file."
-        ) from error
-
-
-def preset_named(name: str) -> DiscoverySettings:
-    """The settings of this name."""
-    if name not in PRESETS:
-        raise DataError(f"no preset is called {name!r}; choose from {', '.join(PRESETS)}.")
-    return PRESETS[name]
-
-
-def with_budget(
-    settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None
-) -> DiscoverySettings:
-    """The settings with these budgets, where they are given."""
-    limits = settings.search
-    if max_evaluations is not None:
-        if not max_evaluations >= 1:
-            raise DataError(f"the budget is {max_evaluations} evaluations; give at least 1.")
-        limits = replace(limits, max_evaluations=int(max_evaluations))
-    if max_seconds is not None:
-        if not 0 < max_seconds < float("inf"):
-            raise DataError(f"the budget is {max_seconds} seconds; give a positive number.")
-        limits = replace(limits, max_seconds=float(max_seconds))
-    return replace(settings, search=limits)
-
-
 def refuse(question: Question) -> None:
     """Raises DataError if the question cannot be answered: an error in the data, no input where one is needed."""
     for finding in question.findings:
@@ -282,44 +218,6 @@ def common_formula(problem: Problem) -> Expression | None:
     forcings = [problem.forcing(e) for e in range(len(problem.observations))]
     formulas = {None if f is None else f.formula for f in forcings}
     return formulas.pop() if len(formulas) == 1 else None
-
-
-def in_operator_form(equation: Equation, covariance: np.ndarray) -> Equation:
-    """The same equation with F alone on the right, errors carried over; unchanged where F is no clear term of its own.
-
-    To first order the values of one form are linear in those of the other, and their covariance goes along.
-    """
-    if not equation.skeleton.forced:
-        return equation
-    try:
-        turned = equation.operator_form()
-        columns = []
-        for i, value in enumerate(equation.values):
-            step = 1e-6 * max(abs(value), 1e-6)
-            moved = list(equation.values)
-            moved[i] += step
-            near = replace(equation, values=tuple(moved)).operator_form()
-            if near.skeleton != turned.skeleton:
-                return equation
-            columns.append((np.array(near.values) - np.array(turned.values)) / step)
-    except ValueError:
-        return equation
-    if not np.all(np.isfinite(turned.values)):
-        return equation
-    jacobian = np.array(columns).reshape(len(equation.values), len(turned.values)).T
-    errors = _carried(jacobian, covariance)
-    # The first coefficient is one over that of F: if the data hardly see F, dividing by it would blur everything.
-    return replace(turned, errors=errors) if errors[0] < 0.5 * abs(turned.values[0]) else equation
-
-
-def _carried(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:
-    """Standard errors of values that depend on others by this Jacobian; infinite where one of these is."""
-    open_ = ~np.isfinite(np.diag(covariance))
-    finite = np.where(open_[:, None] | open_[None, :], 0.0, covariance)
-    errors = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", jacobian, finite, jacobian), 0.0))
-    scale = np.abs(jacobian).max(axis=1, initial=0.0)
-    lost = np.any((np.abs(jacobian) > 1e-9 * scale[:, None]) & open_, axis=1)
-    return tuple(float(e) for e in np.where(lost, np.inf, errors))
 
 
 def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from lgf.asking import Question, Run, ask, model_named, preset_named, warn, with_budget
+from lgf.asking import Question, Run, ask, warn
+from lgf.choosing import model_named, preset_named, with_budget
 from lgf.data import DataError, Knowledge, Problem, observations_from_arrays
 from lgf.discovery.discovering import DiscoverySettings
 from lgf.ode.trajectory import Trajectory

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.spoiling import NAN, T, U, changed
 
 from lgf.data import (
     DataError,
@@ -19,17 +20,6 @@ from lgf.data import (
 )
 from lgf.ode.trajectory import Forcing
 
-T = np.linspace(0, 1, 10)
-U = np.sin(T)
-NAN = np.nan
-
-
-def _with(array, at, value):
-    changed = np.array(array, dtype=float)
-    changed[at] = value
-    return changed
-
-
 ARRAYS = {
     "fewer values than times": (lambda: Observation(T, U[:-1]), "9 values but 10 times"),
     "values in three dimensions": (lambda: Observation(T, np.zeros((10, 1, 1))), "shape"),
@@ -38,12 +28,12 @@ ARRAYS = {
     "ragged values": (lambda: Observation(T, [[1, 2], [3]]), "array of numbers"),
     "complex values": (lambda: Observation(T, U + 1j), "complex"),
     "time goes back": (lambda: Observation(T[::-1], U), "sort the rows"),
-    "time stands twice": (lambda: Observation(_with(T, 3, T[4]), U), "stands twice"),
-    "time is NaN": (lambda: Observation(_with(T, 3, NAN), U), "finite time"),
-    "time is infinite": (lambda: Observation(_with(T, 9, np.inf), U), "finite time"),
+    "time stands twice": (lambda: Observation(changed(T, 3, T[4]), U), "stands twice"),
+    "time is NaN": (lambda: Observation(changed(T, 3, NAN), U), "finite time"),
+    "time is infinite": (lambda: Observation(changed(T, 9, np.inf), U), "finite time"),
     "all values missing": (lambda: Observation(T, U * NAN), "not missing"),
-    "a value is infinite": (lambda: Observation(T, _with(U, 2, np.inf)), "infinite"),
-    "a value is absurd": (lambda: Observation(T, _with(U, 2, 1e200)), "1e150"),
+    "a value is infinite": (lambda: Observation(T, changed(U, 2, np.inf)), "infinite"),
+    "a value is absurd": (lambda: Observation(T, changed(U, 2, 1e200)), "1e150"),
     "one sample": (lambda: Observation(T[:1], U[:1]), "1 samples"),
     "no sample": (lambda: Observation([], []), "0 samples"),
     "derivative -1": (lambda: Observation(T, U, (-1,)), "measured derivative is -1"),
@@ -55,7 +45,7 @@ ARRAYS = {
     "negative weights": (lambda: Observation(T, U, weights=-np.ones(10)), "not negative"),
     "weights of another length": (lambda: Observation(T, U, weights=np.ones(9)), "weights have shape"),
     "weights all zero": (lambda: Observation(T, U, weights=np.zeros(10)), "all weights are zero"),
-    "weights NaN": (lambda: Observation(T, U, weights=_with(np.ones(10), 0, NAN)), "finite"),
+    "weights NaN": (lambda: Observation(T, U, weights=changed(np.ones(10), 0, NAN)), "finite"),
     "initial state NaN": (lambda: Observation(T, U, initial=(NAN,)), "not finite"),
     "initial state as text": (lambda: Observation(T, U, initial=("zero",)), "initial state"),
     "initial state empty": (lambda: Observation(T, U, initial=()), "initial state"),
@@ -76,7 +66,7 @@ ARRAYS = {
     "forcing that is not finite": (lambda: make_forcing(lambda t: NAN, T), "not finite"),
     "forcing formula in u": (lambda: make_forcing("cos(u)", T), "depends on t only"),
     "forcing formula unreadable": (lambda: make_forcing("cos(", T), "cannot be read"),
-    "forcing infinite": (lambda: make_forcing(_with(U, 1, np.inf), T), "infinite"),
+    "forcing infinite": (lambda: make_forcing(changed(U, 1, np.inf), T), "infinite"),
     "forcing all missing": (lambda: make_forcing(U * NAN, T), "0 usable samples"),
     "smoothing method unknown": (lambda: complete(Observation(T, U), 2, "magic"), "choose from"),
     "derivatives up to -1": (lambda: complete(Observation(T, U), -1), "whole number"),

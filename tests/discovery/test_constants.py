@@ -6,7 +6,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares, minimize
 
 from lgf.data import Knowledge, Observation, Problem, complete
-from lgf.discovery.constants import FitMethod, FitSettings, fit_constants
+from lgf.discovery.constants import fit_constants
+from lgf.discovery.fitting import FitMethod, FitSettings
 from lgf.discovery.target import make_target
 from lgf.ode.skeleton import Equation, Skeleton
 from lgf.ode.solving import solve

@@ -7,9 +7,10 @@ from lgf.data import Knowledge, Observation, Problem, complete
 from lgf.discovery.candidate import Population, Proposal
 from lgf.discovery.evaluation import Evaluator
 from lgf.discovery.language import make_language
-from lgf.discovery.missing import Comparison, MissingSettings, MissingTermProposer, Vocabulary, moves
+from lgf.discovery.missing import Comparison, MissingSettings, MissingTermProposer, moves
 from lgf.discovery.response import in_blocks, linearise, run
 from lgf.discovery.target import make_target
+from lgf.discovery.vocabulary import Vocabulary
 from lgf.grammar import load_grammar
 from lgf.ode.reading import read_expression
 from lgf.ode.skeleton import Equation, Skeleton

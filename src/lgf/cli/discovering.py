@@ -53,7 +53,8 @@ def discover(
     as_json: AsJson = False,
 ) -> None:
     """Discover the equation behind measured data."""
-    from lgf.asking import Question, model_named, preset_named, with_budget
+    from lgf.asking import Question
+    from lgf.choosing import model_named, preset_named, with_budget
     from lgf.cli.answering import asked, finish, free_folder, prepared
     from lgf.cli.reading import Columns, bounds_in, names_in, read_problem
     from lgf.cli.terminal import compiling, speaking

@@ -46,7 +46,7 @@ def show(
     ] = None,
 ) -> None:
     """Print a grammar, or whether it can say an equation and in how many bits."""
-    from lgf.asking import grammar_named
+    from lgf.choosing import grammar_named
     from lgf.data import DataError
     from lgf.discovery.encoding import encoding
     from lgf.grammar import spell
@@ -84,7 +84,7 @@ def sample(
     """Draw random equations from a model's grammar."""
     import numpy as np
 
-    from lgf.asking import grammar_named
+    from lgf.choosing import grammar_named
     from lgf.data import DataError
     from lgf.grammar import restrict, spell
     from lgf.grammar import sample as sample_derivations

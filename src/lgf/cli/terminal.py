@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lgf.asking import Notify, Question, in_operator_form
+from lgf.asking import Notify, Question
 from lgf.data import Finding
 from lgf.discovery.candidate import Candidate
 from lgf.discovery.discovering import warm_up
 from lgf.discovery.search import Iteration
 from lgf.journal import Tick
 from lgf.ode import kernels
+from lgf.ode.operator_form import in_operator_form
 from lgf.ode.skeleton import Equation
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}

@@ -12,8 +12,8 @@ from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation, Problem
 from lgf.data.smoothing import Completion, complete
 from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.constants import FitMethod, FitSettings
 from lgf.discovery.evaluation import Evaluator
+from lgf.discovery.fitting import FitMethod, FitSettings
 from lgf.discovery.language import Language, make_language
 from lgf.discovery.missing import MissingTermProposer
 from lgf.discovery.objective import Criterion, ObjectiveSettings

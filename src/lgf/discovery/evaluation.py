@@ -7,7 +7,8 @@ import numpy as np
 
 from lgf.data.knowledge import Knowledge
 from lgf.discovery.candidate import Candidate, Proposal
-from lgf.discovery.constants import FitSettings, fit_constants
+from lgf.discovery.constants import fit_constants
+from lgf.discovery.fitting import FitSettings
 from lgf.discovery.language import terms_of
 from lgf.discovery.objective import ObjectiveSettings, objective
 from lgf.discovery.target import Target

@@ -7,7 +7,8 @@ from scipy.stats import qmc
 
 from lgf.discovery.target import Target
 from lgf.ode.expression import Expression, T
-from lgf.ode.program import CompiledSkeleton, Role
+from lgf.ode.program import CompiledSkeleton
+from lgf.ode.roles import Role
 
 
 def starting_points(compiled: CompiledSkeleton, target: Target, n_starts: int) -> np.ndarray:

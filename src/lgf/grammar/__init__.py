@@ -3,10 +3,11 @@
 from lgf.grammar.block_decoding import decode_blocks, possible_counts
 from lgf.grammar.blocks import Blocks, Extent, extent, join, split
 from lgf.grammar.derivation import Derivation, bits, decode, from_one_hot, one_hot, pad, sample, spell, unpad
+from lgf.grammar.diagnostics import GrammarError
 from lgf.grammar.enumeration import enumerate_derivations
 from lgf.grammar.loading import grammar_names, load_grammar
 from lgf.grammar.parsing import ParseError, parse
-from lgf.grammar.reading import GrammarError, read_grammar
+from lgf.grammar.reading import read_grammar
 from lgf.grammar.restriction import mentions, restrict
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
 

@@ -12,15 +12,13 @@ A name on a left-hand side is a nonterminal, every other word belongs to the voc
 A line that begins with `|` continues the one before.
 """
 
-import difflib
 import math
 import re
-from dataclasses import dataclass
 
-from lgf.grammar.restriction import reachable, terminating
+from lgf.grammar.diagnostics import Place, like
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
-from lgf.grammar.tables import shortest
-from lgf.grammar.vocabulary import FUNCTIONS, SIGNS, UnknownCharacter, is_terminal, words
+from lgf.grammar.vocabulary import SIGNS, UnknownCharacter, is_terminal, words
+from lgf.grammar.wellformedness import check_structure, check_symbols
 
 DEFAULT_MAX_LENGTH = 40
 LONGEST_MAX_LENGTH = 1000
@@ -35,51 +33,22 @@ _WEIGHT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _ANNOTATION = re.compile(r"\[(?P<weight>[^\]]*)\]|\{(?P<conditions>[^}]*)\}|[\[{]")
 
 
-class GrammarError(ValueError):
-    """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
-
-    def __init__(self, complaint: str, where: str, number: int, line: str, column: int):
-        start = max(0, column - 80)
-        shown = "".join(c if c.isprintable() else " " for c in line[start : column + 80]).rstrip()
-        caret = " " * (column - start) + "^"
-        super().__init__(f"{where}, line {number}, column {column + 1}: {complaint}\n    {shown}\n    {caret}")
-        self.complaint = complaint
-        self.line = number
-        self.column = column + 1
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A spot in the text, to complain about."""
-
-    where: str
-    number: int
-    line: str
-    column: int
-
-    def at(self, column: int) -> "_Place":
-        return _Place(self.where, self.number, self.line, column)
-
-    def error(self, complaint: str) -> GrammarError:
-        return GrammarError(complaint, self.where, self.number, self.line, self.column)
-
-
 def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> Grammar:
     """The grammar that the text describes; `name` is used unless the text has one, `where` in complaints."""
     where = where or f"grammar {name!r}"
     lines = text.splitlines() or [""]
-    settings: dict[str, tuple[str, _Place]] = {}
-    rules: list[tuple[Rule, _Place]] = []
-    places: dict[str, _Place] = {}
-    unfinished: _Place | None = None
+    settings: dict[str, tuple[str, Place]] = {}
+    rules: list[tuple[Rule, Place]] = []
+    places: dict[str, Place] = {}
+    unfinished: Place | None = None
     lhs, size = "", 0
     if len(text) > LONGEST_TEXT:
-        raise _Place(where, 1, lines[0], 0).error(f"a text of {len(text)} characters: at most {LONGEST_TEXT} are read")
+        raise Place(where, 1, lines[0], 0).error(f"a text of {len(text)} characters: at most {LONGEST_TEXT} are read")
     for number, line in enumerate(lines, 1):
         content = line.partition("#")[0].rstrip()
         if not content.strip():
             continue
-        place = _Place(where, number, line, len(content) - len(content.lstrip()))
+        place = Place(where, number, line, len(content) - len(content.lstrip()))
         setting = None if "->" in content else _SETTING.match(content)
         if unfinished and (setting or "->" in content):
             raise unfinished.error(_EMPTY)
@@ -107,19 +76,19 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
     if unfinished:
         raise unfinished.error(_EMPTY)
     if not rules:
-        raise _Place(where, len(lines), lines[-1], 0).error("there is no rule: write at least one line 'name -> ...'")
+        raise Place(where, len(lines), lines[-1], 0).error("there is no rule: write at least one line 'name -> ...'")
     return _assemble(_documentation(lines), name, settings, rules, places)
 
 
-def _check_setting(key: str, settings: dict[str, tuple[str, _Place]], place: _Place) -> None:
+def _check_setting(key: str, settings: dict[str, tuple[str, Place]], place: Place) -> None:
     known = ("name", "template", "max_length", "summand")
     if key not in known:
-        raise place.error(f"unknown setting {key!r}: the settings are {', '.join(known)}{_like(key, known)}")
+        raise place.error(f"unknown setting {key!r}: the settings are {', '.join(known)}{like(key, known)}")
     if key in settings:
         raise place.error(f"{key!r} is set a second time: keep one of the two lines")
 
 
-def _left_hand_side(content: str, place: _Place) -> tuple[str, int]:
+def _left_hand_side(content: str, place: Place) -> tuple[str, int]:
     arrow = content.find("->")
     if arrow < 0:
         raise place.error("missing arrow: a rule reads 'name -> alternative | alternative', a setting 'key: value'")
@@ -131,7 +100,7 @@ def _left_hand_side(content: str, place: _Place) -> tuple[str, int]:
     return lhs, arrow + 2
 
 
-def _alternatives(lhs: str, content: str, begin: int, place: _Place, open_end: bool) -> list[tuple[Rule, _Place]]:
+def _alternatives(lhs: str, content: str, begin: int, place: Place, open_end: bool) -> list[tuple[Rule, Place]]:
     if "->" in content[begin:]:
         raise place.at(content.index("->", begin)).error("a second arrow: begin a new line for each left-hand side")
     rules = []
@@ -147,7 +116,7 @@ def _alternatives(lhs: str, content: str, begin: int, place: _Place, open_end: b
     return rules
 
 
-def _alternative(lhs: str, piece: str, begin: int, place: _Place) -> Rule:
+def _alternative(lhs: str, piece: str, begin: int, place: Place) -> Rule:
     weight, conditions = 1.0, ""
     condition_place = place
     seen: set[str] = set()
@@ -180,7 +149,7 @@ def _alternative(lhs: str, piece: str, begin: int, place: _Place) -> Rule:
     return Rule(lhs, body, weight, order, forced)
 
 
-def _weight(text: str, place: _Place) -> float:
+def _weight(text: str, place: Place) -> float:
     text = text.strip()  # of more than float() takes away
     weight = float(text) if _WEIGHT.fullmatch(text) else math.nan
     if not (math.isfinite(weight) and weight >= 0):
@@ -188,7 +157,7 @@ def _weight(text: str, place: _Place) -> float:
     return weight
 
 
-def _conditions(text: str, place: _Place) -> tuple[int | None, bool | None]:
+def _conditions(text: str, place: Place) -> tuple[int | None, bool | None]:
     order: int | None = None
     forced: bool | None = None
     for condition in filter(None, (part.strip() for part in text.split(","))):
@@ -205,7 +174,7 @@ def _conditions(text: str, place: _Place) -> tuple[int | None, bool | None]:
     return order, forced
 
 
-def _body(text: str, begin: int, place: _Place) -> tuple[str, ...]:
+def _body(text: str, begin: int, place: Place) -> tuple[str, ...]:
     body: list[str] = []
     try:
         for word, column in words(text):
@@ -224,9 +193,9 @@ def _body(text: str, begin: int, place: _Place) -> tuple[str, ...]:
 def _assemble(
     documentation: str,
     name: str,
-    settings: dict[str, tuple[str, _Place]],
-    placed: list[tuple[Rule, _Place]],
-    places: dict[str, _Place],
+    settings: dict[str, tuple[str, Place]],
+    placed: list[tuple[Rule, Place]],
+    places: dict[str, Place],
 ) -> Grammar:
     first = placed[0][1].at(0)
     if "template" not in settings:
@@ -234,7 +203,7 @@ def _assemble(
     template, place = settings["template"]
     if template not in TEMPLATES:
         raise place.error(
-            f"unknown template {template!r}: it is one of {', '.join(TEMPLATES)}{_like(template, TEMPLATES)}"
+            f"unknown template {template!r}: it is one of {', '.join(TEMPLATES)}{like(template, TEMPLATES)}"
         )
     length, place = settings.get("max_length", (str(DEFAULT_MAX_LENGTH), first))
     if not (re.fullmatch(r"[0-9]{1,6}", length) and 0 < int(length) <= LONGEST_MAX_LENGTH):
@@ -242,75 +211,15 @@ def _assemble(
     title, title_place = settings.get("name", (name, first))
     if not title:
         raise title_place.error("the name is empty: write one or take the line away")
-    _check_symbols(placed, places)
+    check_symbols(placed, places)
     summand, summand_place = settings.get("summand", ("", first))
     for symbol in summand.split():
         if symbol not in places:
-            raise summand_place.error(f"undefined nonterminal {symbol!r} in summand{_like(symbol, tuple(places))}")
+            raise summand_place.error(f"undefined nonterminal {symbol!r} in summand{like(symbol, tuple(places))}")
     rules = tuple(rule for rule, _ in placed)
     grammar = Grammar(title, template, rules, int(length), tuple(summand.split()), documentation)
-    _check_structure(grammar, placed, places, place)
+    check_structure(grammar, placed, places, place)
     return grammar
-
-
-def _check_symbols(placed: list[tuple[Rule, _Place]], places: dict[str, _Place]) -> None:
-    seen: set[tuple[str, tuple[str, ...]]] = set()
-    for rule, place in placed:
-        for i, symbol in enumerate(rule.body):
-            if symbol in places or is_terminal(symbol):
-                continue
-            spot = place.at(_column_of(place, i))
-            if rule.body[i + 1 : i + 2] == ("(",):
-                raise spot.error(f"unknown function {symbol!r}: the functions are {', '.join(FUNCTIONS)} and diff")
-            if symbol.endswith("'"):
-                raise spot.error(f"unknown variable {symbol!r}: the states are u, x0, x1, ... with primes, time is t")
-            hint = _like(symbol, (*places, *FUNCTIONS))
-            raise spot.error(
-                f"undefined nonterminal or unknown variable {symbol!r}: write a rule '{symbol} -> ...', or use "
-                f"a variable (t, u, u', x0, x1, ..., F) or the open constant C{hint}"
-            )
-        if (rule.lhs, rule.body) in seen:
-            raise place.error(
-                f"duplicate rule: {rule.lhs!r} has this alternative already; keep one and add the weights"
-            )
-        seen.add((rule.lhs, rule.body))
-
-
-def _column_of(place: _Place, index: int) -> int:
-    text = place.line[place.column :]
-    body = re.split(r"[|\[{#]", text, maxsplit=1)[0]
-    return place.column + [column for _, column in words(body)][index]
-
-
-def _check_structure(
-    grammar: Grammar, placed: list[tuple[Rule, _Place]], places: dict[str, _Place], length_place: _Place
-) -> None:
-    weights = dict.fromkeys(places, 0.0)
-    for rule, _ in placed:
-        weights[rule.lhs] += rule.weight
-    for lhs, weight in weights.items():
-        if not 0 < weight < math.inf:
-            raise places[lhs].error(
-                f"bad weights: those of {lhs!r} add up to {weight}; give one that is positive and finite"
-            )
-    for good, (rule, place) in zip(terminating(grammar), placed, strict=True):
-        if not good:
-            raise place.error(
-                f"this rule can never terminate: give {_endless(grammar, rule)!r} an alternative that ends"
-            )
-    for good, (rule, place) in zip(reachable(grammar), placed, strict=True):
-        if not good:
-            raise place.error(
-                f"unreachable rule: {grammar.start!r} never leads to {rule.lhs!r}; use it or take it away"
-            )
-    needed = int(shortest(grammar)[0])
-    if needed > grammar.max_length:
-        raise length_place.error(f"max_length is {grammar.max_length} but the shortest sentence takes {needed} rules")
-
-
-def _endless(grammar: Grammar, rule: Rule) -> str:
-    ending = {other.lhs for other, good in zip(grammar.rules, terminating(grammar), strict=True) if good}
-    return next(symbol for symbol in rule.body if symbol in grammar.nonterminals and symbol not in ending)
 
 
 def _documentation(lines: list[str]) -> str:
@@ -321,8 +230,3 @@ def _documentation(lines: list[str]) -> str:
         if line.strip():
             comment.append(line.strip().removeprefix("#").removeprefix(" ").rstrip())
     return "\n".join(comment).strip()
-
-
-def _like(word: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -80,68 +81,70 @@ def resample(
     start = start.clamp(max=1 - 1e-6).expand(len(given)).float()
     generator = torch.Generator().manual_seed(seed)
     x = torch.where(hidden, noise(layout, denoiser.kind, tuple(given.shape), generator), given)
+    chain = _Chain(denoiser, guides, settings, generator)
+    walk = _unmask if settings.steps is None else _walk
     was_training = denoiser.training
     denoiser.eval()
     for rows in torch.arange(len(x)).split(settings.batch):
         kept = ~hidden[rows] if keep else torch.zeros_like(hidden[rows])
-        walk = _unmask if settings.steps is None else _walk
-        x[rows] = walk(denoiser, x[rows], kept, start[rows], guides, settings, generator)
+        x[rows] = walk(chain, x[rows], kept, start[rows])
     denoiser.train(was_training)
     return x.numpy().astype(np.int8)
 
 
-def _unmask(
-    denoiser: Denoiser,
-    x: Tensor,
-    kept: Tensor,
-    start: Tensor,
-    guides: Sequence[Guide],
-    settings: SamplingSettings,
-    generator: torch.Generator,
-) -> Tensor:
+class _Chain(NamedTuple):
+    """What moves the tokens: the denoiser, steered by the guides, and the chance."""
+
+    denoiser: Denoiser
+    guides: Sequence[Guide]
+    settings: SamplingSettings
+    generator: torch.Generator
+
+    def logits(self, x: Tensor, t: Tensor) -> Tensor:
+        """Of p(x_1 | x_t) [n, D, levels], at the temperature asked for."""
+        with torch.no_grad():
+            return self.denoiser(x, t) / self.settings.x1_temperature
+
+    def log_ratio(self, x: Tensor, t: Tensor, moving: Tensor) -> Tensor:
+        """How the guides weigh a jump of the tokens `moving` [n, D] to each state [n, D, S]."""
+        log_ratio = exact_log_ratio if self.settings.exact_guidance else taylor_log_ratio
+        return log_ratio(self.guides, x, t, moving).clamp(max=LARGEST_LOG_RATIO)
+
+
+def _unmask(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
     """Every masked token in turn, drawn from p(x_1 | x_t) p(y | x_t with it) given all drawn before."""
-    hidden = (x == denoiser.layout.mask) & ~kept
-    order = torch.rand(x.shape, generator=generator).masked_fill(~hidden, 2.0).argsort(1)
+    hidden = (x == chain.denoiser.layout.mask) & ~kept
+    order = torch.rand(x.shape, generator=chain.generator).masked_fill(~hidden, 2.0).argsort(1)
     count = hidden.sum(1)
     every = torch.arange(len(x))
     for turn in range(int(count.max()) if len(x) else 0):
         token = order[:, turn]
         here = functional.one_hot(token, x.shape[1]).bool() & (turn < count)[:, None]
         t = start + (1 - start) * (turn / count.clamp(min=turn + 1))
-        with torch.no_grad():
-            score = denoiser(x, t)[every, token] / settings.x1_temperature
-        if guides:
-            log_ratio = exact_log_ratio if settings.exact_guidance else taylor_log_ratio
-            score = score + log_ratio(guides, x, t, here)[every, token, :-1].clamp(max=LARGEST_LOG_RATIO)
-        x = torch.where(here, _draw(score.softmax(-1), generator)[:, None], x)
+        score = chain.logits(x, t)[every, token]
+        if chain.guides:
+            score = score + chain.log_ratio(x, t, here)[every, token, :-1]
+        x = torch.where(here, _draw(score.softmax(-1), chain.generator)[:, None], x)
     return x
 
 
-def _walk(
-    denoiser: Denoiser,
-    x: Tensor,
-    kept: Tensor,
-    start: Tensor,
-    guides: Sequence[Guide],
-    settings: SamplingSettings,
-    generator: torch.Generator,
-) -> Tensor:
-    layout, steps = denoiser.layout, settings.steps or 1
+def _walk(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
+    """The tokens at the end of equal steps in time; what is masked still becomes what is likeliest."""
+    denoiser, settings = chain.denoiser, chain.settings
+    steps = settings.steps or 1
     dt = (1 - start) / steps
-    log_ratio = exact_log_ratio if settings.exact_guidance else taylor_log_ratio
     for step in range(steps):
         t = start + step * dt
-        with torch.no_grad():
-            p = (denoiser(x, t) / settings.x1_temperature).softmax(-1)
+        p = chain.logits(x, t).softmax(-1)
         last = step == steps - 1
         rate = jump_rates(denoiser.kind, p, x, t, 0.0 if last else settings.eta)
-        if guides:
+        if chain.guides:
             moving = (rate > 0).any(-1) & ~kept
-            rate = rate * log_ratio(guides, x, t, moving).clamp(max=LARGEST_LOG_RATIO).exp()
-        x = torch.where(kept, x, _jump(rate * dt[:, None, None], x, generator))
+            rate = rate * chain.log_ratio(x, t, moving).exp()
+        x = torch.where(kept, x, _jump(rate * dt[:, None, None], x, chain.generator))
     with torch.no_grad():
         best = denoiser(x, torch.ones_like(start)).argmax(-1)
-    return torch.where(x == layout.mask, best, x)
+    return torch.where(x == denoiser.layout.mask, best, x)
 
 
 def jump_rates(kind: Noise, p: Tensor, x: Tensor, t: Tensor, eta: float) -> Tensor:

@@ -1,6 +1,7 @@
 """solve(equation, initial, t, forcing) -> Trajectory with a status."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,14 +53,12 @@ def solve(
         )
     compiled = compile_skeleton(equation.skeleton, formula)
     table = given.table() if given is not None and given.formula is None else NO_TABLE
-    start = np.asarray(initial, float)
-    constants = np.asarray(equation.values, float)
-    if branch is None:
-        branch = (0.0, 0.0) if compiled.degree == 1 else _restoring_branch(compiled.flow, order, compiled.degree,
-                                                                          constants, start, times, table)  # fmt: skip
-    states, status = _integrate(
-        compiled.flow, order, compiled.degree, constants, start, times, table, branch, rtol, limit, max_steps, True
+    problem = _InitialValueProblem(
+        compiled.flow, order, compiled.degree, np.asarray(equation.values, float), np.asarray(initial, float), table
     )
+    if branch is None:
+        branch = (0.0, 0.0) if compiled.degree == 1 else _restoring_branch(problem, times)
+    states, status = _integrate(problem, times, branch, rtol, limit, max_steps, True)
     values = given.values(times) if given is not None else None
     return Trajectory(times, states, values, status)
 
@@ -77,12 +76,11 @@ def solve_system(
     times = _times(t)
     if len(initial) != len(right_sides):
         raise ValueError(f"the initial state has {len(initial)} values but there are {len(right_sides)} equations.")
-    start = np.asarray(initial, float)
     n = len(right_sides)
-    states, status = _integrate(
-        compile_system(list(right_sides)), n, 1, np.zeros(0), start, times, NO_TABLE, (0.0, 0.0), rtol, limit,
-        max_steps, False,
-    )  # fmt: skip
+    problem = _InitialValueProblem(
+        compile_system(list(right_sides)), n, 1, np.zeros(0), np.asarray(initial, float), NO_TABLE
+    )
+    states, status = _integrate(problem, times, (0.0, 0.0), rtol, limit, max_steps, False)
     return states[:, :n], status
 
 
@@ -93,14 +91,20 @@ def _times(t: ArrayLike) -> np.ndarray:
     return times
 
 
+class _InitialValueProblem(NamedTuple):
+    """The flow of the states, compiled, with the numbers that go into it."""
+
+    flow: Program
+    n: int  # states
+    degree: int  # in the highest derivative
+    constants: np.ndarray
+    start: np.ndarray
+    table: tuple[np.ndarray, float, float]  # of the forcing
+
+
 def _integrate(
-    flow: Program,
-    n: int,
-    degree: int,
-    constants: np.ndarray,
-    start: np.ndarray,
+    problem: _InitialValueProblem,
     t: np.ndarray,
-    table: tuple[np.ndarray, float, float],
     branch: tuple[float, float],
     rtol: float,
     limit: float,
@@ -108,6 +112,7 @@ def _integrate(
     with_top: bool,
 ) -> tuple[np.ndarray, SolveStatus]:
     """One trajectory: states (N, n + 1), NaN where not reached."""
+    flow, n, degree, constants, start, table = problem
     scale = float(np.max(np.abs(start), initial=0.0)) or 1.0
     lanes = (np.repeat(x[:, None], LANES, axis=1) for x in (constants, start))
     trajectories = np.full((len(t), n + 1, LANES), np.nan)
@@ -125,26 +130,16 @@ def _integrate(
     return states, STATUSES[status[0]]
 
 
-def _restoring_branch(
-    flow: Program,
-    n: int,
-    degree: int,
-    constants: np.ndarray,
-    start: np.ndarray,
-    t: np.ndarray,
-    table: tuple[np.ndarray, float, float],
-) -> tuple[float, float]:
+def _restoring_branch(problem: _InitialValueProblem, t: np.ndarray) -> tuple[float, float]:
     """(value, slope) of the highest derivative on the branch that pulls u back, by a short trial of several guesses."""
     step = 1e-3 * float(t[-1] - t[0]) if len(t) > 1 else 1e-3
     ahead = t[0] + step * np.array([0.0, 0.5, 1.0])
-    size = float(np.max(np.abs(start))) or 1.0
+    size = float(np.max(np.abs(problem.start))) or 1.0
     best, found = np.inf, (0.0, 0.0)
     for value in size * np.array([0.0, -1.0, 1.0, -30.0, 30.0, -1000.0, 1000.0]):
         for slope in size / step * np.array([0.0, -1.0, 1.0]):
-            states, status = _integrate(
-                flow, n, degree, constants, start, ahead, table, (value, slope), 1e-6, 1e12, 2000, True
-            )
-            top = states[:, n]
+            states, status = _integrate(problem, ahead, (value, slope), 1e-6, 1e12, 2000, True)
+            top = states[:, problem.n]
             if status is not SolveStatus.OK or not np.all(np.isfinite(top)):
                 continue
             pull = float(top[-1] * states[-1, 0])

@@ -1,0 +1,41 @@
+"""What is wrong with the text of a grammar, said at its place."""
+
+import difflib
+from dataclasses import dataclass
+
+
+class GrammarError(ValueError):
+    """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
+
+    def __init__(self, complaint: str, where: str, number: int, line: str, column: int):
+        start = max(0, column - 80)
+        shown = "".join(c if c.isprintable() else " " for c in line[start : column + 80]).rstrip()
+        caret = " " * (column - start) + "^"
+        super().__init__(f"{where}, line {number}, column {column + 1}: {complaint}\n    {shown}\n    {caret}")
+        self.complaint = complaint
+        self.line = number
+        self.column = column + 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """A spot in the text, to complain about."""
+
+    where: str
+    number: int
+    line: str
+    column: int
+
+    def at(self, column: int) -> "Place":
+        """Another column of the same line."""
+        return Place(self.where, self.number, self.line, column)
+
+    def error(self, complaint: str) -> GrammarError:
+        """The complaint about this spot, to be raised."""
+        return GrammarError(complaint, self.where, self.number, self.line, self.column)
+
+
+def like(word: str, known: tuple[str, ...]) -> str:
+    """The nearest known word as a question to add to a complaint; nothing if none is near."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,72 @@
+"""Whether a grammar is well-formed: every symbol defined, every rule of use, some sentence short enough."""
+
+import math
+import re
+
+from lgf.grammar.diagnostics import Place, like
+from lgf.grammar.restriction import reachable, terminating
+from lgf.grammar.rules import Grammar, Rule
+from lgf.grammar.tables import shortest
+from lgf.grammar.vocabulary import FUNCTIONS, is_terminal, words
+
+
+def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) -> None:
+    """Raises GrammarError at the first rule with an undefined symbol, or that stands there a second time."""
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    for rule, place in placed:
+        for i, symbol in enumerate(rule.body):
+            if symbol in places or is_terminal(symbol):
+                continue
+            spot = place.at(_column_of(place, i))
+            if rule.body[i + 1 : i + 2] == ("(",):
+                raise spot.error(f"unknown function {symbol!r}: the functions are {', '.join(FUNCTIONS)} and diff")
+            if symbol.endswith("'"):
+                raise spot.error(f"unknown variable {symbol!r}: the states are u, x0, x1, ... with primes, time is t")
+            hint = like(symbol, (*places, *FUNCTIONS))
+            raise spot.error(
+                f"undefined nonterminal or unknown variable {symbol!r}: write a rule '{symbol} -> ...', or use "
+                f"a variable (t, u, u', x0, x1, ..., F) or the open constant C{hint}"
+            )
+        if (rule.lhs, rule.body) in seen:
+            raise place.error(
+                f"duplicate rule: {rule.lhs!r} has this alternative already; keep one and add the weights"
+            )
+        seen.add((rule.lhs, rule.body))
+
+
+def _column_of(place: Place, index: int) -> int:
+    text = place.line[place.column :]
+    body = re.split(r"[|\[{#]", text, maxsplit=1)[0]
+    return place.column + [column for _, column in words(body)][index]
+
+
+def check_structure(
+    grammar: Grammar, placed: list[tuple[Rule, Place]], places: dict[str, Place], length_place: Place
+) -> None:
+    """Raises GrammarError where weights do not add up, a rule never ends or is never reached, or no sentence fits."""
+    weights = dict.fromkeys(places, 0.0)
+    for rule, _ in placed:
+        weights[rule.lhs] += rule.weight
+    for lhs, weight in weights.items():
+        if not 0 < weight < math.inf:
+            raise places[lhs].error(
+                f"bad weights: those of {lhs!r} add up to {weight}; give one that is positive and finite"
+            )
+    for good, (rule, place) in zip(terminating(grammar), placed, strict=True):
+        if not good:
+            raise place.error(
+                f"this rule can never terminate: give {_endless(grammar, rule)!r} an alternative that ends"
+            )
+    for good, (rule, place) in zip(reachable(grammar), placed, strict=True):
+        if not good:
+            raise place.error(
+                f"unreachable rule: {grammar.start!r} never leads to {rule.lhs!r}; use it or take it away"
+            )
+    needed = int(shortest(grammar)[0])
+    if needed > grammar.max_length:
+        raise length_place.error(f"max_length is {grammar.max_length} but the shortest sentence takes {needed} rules")
+
+
+def _endless(grammar: Grammar, rule: Rule) -> str:
+    ending = {other.lhs for other, good in zip(grammar.rules, terminating(grammar), strict=True) if good}
+    return next(symbol for symbol in rule.body if symbol in grammar.nonterminals and symbol not in ending)
