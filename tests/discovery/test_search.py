@@ -15,7 +15,7 @@ from lgf.discovery.language import explicit_form, linear_form, make_language, te
 from lgf.discovery.objective import HOPELESS, Criterion, ObjectiveSettings, objective
 from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
 from lgf.discovery.search import SearchSettings, joblib_map, search
-from lgf.discovery.selection import choose, confirmed, finalists
+from lgf.discovery.selection import choose, confirmed, finalists, steady
 from lgf.discovery.target import make_target
 from lgf.grammar import load_grammar
 from lgf.ode.skeleton import Equation, Skeleton
@@ -202,6 +202,31 @@ def test_an_equation_that_only_the_kernels_can_solve_is_not_chosen(stage):
     assert choose([good, better], 60, lambda c: True) is better
     assert choose([good, better], 60, lambda c: c is good) is good
     assert choose([good, better], 60, lambda c: False) is better
+
+
+def test_among_equals_a_preferred_one_comes_first(stage):
+    _target, language, evaluator = stage
+    good, better = (evaluator(p) for p in EnumerationProposer([language]).ask(2))
+    near, far = (replace(better, objective=good.objective - gap) for gap in (5, 7))
+    assert choose([good, near], 60, lambda c: True, lambda c: c is good) is good
+    assert choose([good, far], 60, lambda c: True, lambda c: c is good) is far
+    assert choose([good, near], 60, lambda c: c is near, lambda c: c is good) is near
+    assert choose([good, near], 60, lambda c: True, lambda c: False) is near
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
+    problem = logistic()
+    (observation,) = problem.observations
+    problem = replace(problem, observations=(replace(observation, initial=(0.13,) if known else None),))
+    target = make_target(problem, 1, [complete(problem.observations[0], 1)])
+    sound = Evaluator({1: target}, problem.knowledge)(Proposal(Skeleton.read("u' = C*u + C*u^2"), 5.0))
+    assert steady(sound, problem, target)
+    # A rest state just below the start: from a little lower the solution falls without end.
+    rest = float(sound.fit.initial[0, 0]) - 0.2 * float(target.noise[0])
+    falling = Skeleton.read("u' = C*u + C*u^2 + C")
+    fit = replace(sound.fit, skeleton=falling, values=(2.1, -0.5, 0.5 * rest**2 - 2.1 * rest), covariance=np.eye(3))
+    assert steady(replace(sound, fit=fit), problem, target) is known
 
 
 def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):

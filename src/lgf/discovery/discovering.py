@@ -19,7 +19,7 @@ from lgf.discovery.missing import MissingTermProposer
 from lgf.discovery.objective import Criterion, ObjectiveSettings
 from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MixedProposer, Proposer
 from lgf.discovery.search import Iteration, Mapper, Progress, SearchSettings, joblib_map, search
-from lgf.discovery.selection import choose, confirmed, finalists, held_out_losses, indistinguishable
+from lgf.discovery.selection import choose, confirmed, finalists, held_out_losses, indistinguishable, steady
 from lgf.discovery.target import Target, make_target
 from lgf.grammar import Grammar
 from lgf.ode.skeleton import Equation, Skeleton
@@ -153,7 +153,12 @@ def discover(
     last = finalists(population, evaluator, mapper, settings.n_finalists, languages)
     if len(problem.observations) > 1:
         last = held_out_losses(last, problem, completions, evaluator)
-    best = choose(last, problem.n_samples, lambda c: confirmed(c, problem, targets[c.skeleton.order]))
+    best = choose(
+        last,
+        problem.n_samples,
+        lambda c: confirmed(c, problem, targets[c.skeleton.order]),
+        lambda c: steady(c, problem, targets[c.skeleton.order]),
+    )
     return Discovery(
         best=best,
         front=tuple(population.front()),

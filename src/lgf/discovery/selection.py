@@ -24,6 +24,7 @@ from lgf.ode.trajectory import SolveStatus, relative_l2
 
 INDISTINGUISHABLE = 6.0  # units of description length
 SAME = 0.01  # relative difference of two trajectories that count as one
+STEADY = 1.0  # relative difference of trajectories above which a start within the noise leads somewhere else
 MOST_CHECKED = 6
 
 
@@ -78,6 +79,29 @@ def confirmed(candidate: Candidate, problem: Problem, target: Target) -> bool:
     return True
 
 
+def steady(candidate: Candidate, problem: Problem, target: Target) -> bool:
+    """Whether the trajectories go the same way from starts that differ from the fitted ones by the noise.
+
+    An equation that needs its start finer than anybody knows it predicts nothing. Starts that are given are not moved.
+    """
+    equation = candidate.fit.equation(target)
+    for e, observation in enumerate(problem.observations):
+        forcing, start = problem.forcing(e), candidate.fit.initial[e]
+        branch = float(target.record.root[e]), float(target.record.root_slope[e])
+        moved = [d for d in range(target.order) if target.record.unknown[e, d] >= 0 and np.isfinite(target.noise[d])]
+        if not moved:
+            continue
+        fitted = solve(equation, tuple(start), observation.t, forcing, branch=branch)
+        for d in moved:
+            for sign in (-1.0, 1.0):
+                other = start.copy()
+                other[d] += sign * target.noise[d]
+                found = solve(equation, tuple(other), observation.t, forcing, branch=branch)
+                if found.status is not SolveStatus.OK or not relative_l2(found.u, fitted.u) < STEADY:
+                    return False
+    return True
+
+
 def held_out_losses(
     candidates: Sequence[Candidate], problem: Problem, completions: Sequence[Completion], evaluator: Evaluator
 ) -> list[Candidate]:
@@ -110,10 +134,16 @@ def _part(problem: Problem, completions: Sequence[Completion], order: int, exper
     return make_target(part, order, [completions[i] for i in experiments])
 
 
-def choose(candidates: Sequence[Candidate], n_samples: int, accept: Callable[[Candidate], bool]) -> Candidate:
+def choose(
+    candidates: Sequence[Candidate],
+    n_samples: int,
+    accept: Callable[[Candidate], bool],
+    prefer: Callable[[Candidate], bool] = lambda candidate: True,
+) -> Candidate:
     """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
 
-    If none of the first few is acceptable the first one is it all the same.
+    If none of the first few is acceptable the first one is it all the same. Among those that the data cannot tell apart
+    from it a preferred one comes first.
     """
 
     def worth(candidate: Candidate) -> float:
@@ -122,7 +152,9 @@ def choose(candidates: Sequence[Candidate], n_samples: int, accept: Callable[[Ca
         return candidate.objective + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
 
     ranked = sorted(candidates, key=worth)
-    return next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
+    best = next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
+    equals = (c for c in ranked if worth(c) <= worth(best) + INDISTINGUISHABLE)
+    return next((c for c in equals if prefer(c) and (c is best or accept(c))), best)
 
 
 def indistinguishable(candidates: Sequence[Candidate], best: Candidate, units: float = INDISTINGUISHABLE):
