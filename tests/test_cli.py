@@ -106,6 +106,7 @@ def test_a_record_by_name_goes_to_a_free_folder(capsys):
 
 def test_ctrl_c_gives_and_saves_the_best_so_far(capsys, monkeypatch):
     real, calls = Journal.__call__, []
+    before = signal.getsignal(signal.SIGINT)  # a shell starts its background jobs with it ignored
 
     def interrupted(self, evaluator, proposals):
         calls.append(len(proposals))
@@ -121,7 +122,7 @@ def test_ctrl_c_gives_and_saves_the_best_so_far(capsys, monkeypatch):
     assert "--resume run" in told.err
     assert json.loads(Path("run/equation.json").read_text())["interrupted"] is True
     monkeypatch.undo()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_ctrl_c_before_anything_was_fitted(capsys, monkeypatch):
