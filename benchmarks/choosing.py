@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lgf.data.knowledge import DataError
 from lgf.data.problems import NamedProblem, problems
+from lgf.discovery.encoding import branch_form
 from lgf.discovery.language import explicit_form, linear_form
 from lgf.ode.skeleton import Skeleton
 
@@ -29,9 +30,14 @@ def chosen(only: str | None, benchmarks: Sequence[str] = BENCHMARKS) -> list[Nam
     return [p for p in among if p.id in wanted or benchmark_of(p.id) in wanted]
 
 
+def stated(skeleton: Skeleton) -> Skeleton:
+    """The same structure in the form in which the search states it; of a squared equation that is one branch."""
+    return linear_form(explicit_form(branch_form(skeleton)))
+
+
 def true_skeleton(problem: NamedProblem) -> Skeleton:
     """The structure of the true equation in the form in which the search states it."""
-    return linear_form(explicit_form(problem.true_equation().skeleton))
+    return stated(problem.true_equation().skeleton)
 
 
 def written_skeleton(problem: NamedProblem) -> Skeleton:

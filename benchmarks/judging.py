@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.choosing import true_skeleton
+from benchmarks.choosing import stated, true_skeleton
 from lgf.data.problems import NamedProblem, Score
 from lgf.data.reference import solve_by_reference
 from lgf.discovery.candidate import Candidate, Population, Proposal
 from lgf.discovery.discovering import Discovery
 from lgf.discovery.encoding import encoding
 from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import explicit_form, linear_form, make_language
+from lgf.discovery.language import make_language
 from lgf.discovery.search import joblib_map
 from lgf.discovery.selection import finalists
 from lgf.grammar import Grammar
@@ -26,7 +26,7 @@ def judged(problem: NamedProblem, equation: Equation) -> dict[str, Any]:
         "equation": equation.text,
         "errors": errors_of(problem.score(equation)),
         "complexity": equation.complexity,
-        "exact": linear_form(explicit_form(equation.skeleton)).structure == true_skeleton(problem).structure,
+        "exact": stated(equation.skeleton).structure == true_skeleton(problem).structure,
         "other_start": from_other_start(problem, equation),
     }
     if problem.published_initial is not None:

@@ -39,6 +39,13 @@ def test_an_operator_counts_as_its_explicit_form():
     assert max(facts["errors"]) < 1e-6
 
 
+def test_a_square_counts_as_its_branch_whichever_way_it_is_written():
+    problem = problem_named("b2/nlode4")
+    for text in ("u'' = -9*u", "u''^2 - 81*u^2 = 0"):
+        assert judged(problem, Equation.read(text))["exact"], text
+    assert not judged(problem, Equation.read("u'' = -9*u - 0.1"))["exact"]
+
+
 def test_inconsistent_published_starts_are_scored_beside():
     problem = problem_named("b2/ode4")
     facts = judged(problem, problem.true_equation())

@@ -11,6 +11,7 @@ from benchmarks.running import Options, observed
 from benchmarks import running
 from lgf.data.knowledge import DataError
 from lgf.data.problems import problem_named, problems
+from lgf.ode.skeleton import Skeleton
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_swallows_nothing(tmp_path):
@@ -46,9 +47,11 @@ def test_problems_are_chosen_by_benchmark_and_by_name():
         chosen("b9")
 
 
-def test_the_searched_form_of_every_truth_is_the_same_structure():
+def test_the_searched_form_of_every_truth_is_the_same_structure_but_of_a_square_the_branch():
     for problem in problems().values():
-        assert true_skeleton(problem).structure == problem.true_equation().skeleton.structure, problem.id
+        written = problem.true_equation().skeleton
+        wanted = Skeleton.read("u'' = C*u") if problem.id == "b2/nlode4" else written
+        assert true_skeleton(problem).structure == wanted.structure, problem.id
 
 
 def test_thinning_keeps_the_start_and_the_initial_state_can_be_withheld():

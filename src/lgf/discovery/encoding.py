@@ -73,8 +73,8 @@ def encoding(
     order = skeleton.order if order is None else order
     allowed = restrict(grammar, order=order, forced=skeleton.forced if forced is None else forced)
     said = _search(grammar, skeleton, order, allowed)
-    branch = None if said.derivation else _branch(skeleton)
-    return said if branch is None else _search(grammar, branch, order, allowed)
+    branch = branch_form(skeleton)
+    return said if said.derivation or branch is skeleton else _search(grammar, branch, order, allowed)
 
 
 def _search(grammar: Grammar, skeleton: Skeleton, order: int, allowed: np.ndarray) -> Encoding:
@@ -96,16 +96,19 @@ def _search(grammar: Grammar, skeleton: Skeleton, order: int, allowed: np.ndarra
     return Encoding(None, math.inf, min(unsaid, key=len, default=()))
 
 
-def _branch(skeleton: Skeleton) -> Skeleton | None:
-    """The skeleton u^(n) = C*R if the given one reads u^(n)^k = C*R^k with k > 1."""
+def branch_form(skeleton: Skeleton) -> Skeleton:
+    """The skeleton u^(n) = C*R if the given one reads u^(n)^k = C*R^k with k > 1, else unchanged.
+
+    A trajectory follows one branch, so u''^2 = 81 u^2 is u'' = C*u to it.
+    """
     coefficients = skeleton.polynomial
     if coefficients is None or len(coefficients) < 3 or any(c != ZERO for c in coefficients[1:-1]):
-        return None
+        return skeleton
     degree = len(coefficients) - 1
     quotient = coefficients[0] / coefficients[-1]
     terms = list(to_terms(quotient, [math.nan] * n_constants(quotient)))
     if len(terms) != 1 or any(e.head != "number" or e.args[0] % degree for _, e in terms[0]):
-        return None
+        return skeleton
     root = mul(*(power(base, number(e.args[0] / degree)) for base, e in terms[0]))
     return numbered(skeleton.highest, mul(constant(n_constants(root)), root))
 
