@@ -23,6 +23,12 @@ SHARES = {
     "guided to order 1: samples of order 1": "guided_to_order_1",
     "guided to order 2: samples of order 2": "guided_to_order_2",
 }
+# what the row says: the metric of free samples, that of the corpus, how they are written
+BESIDE = {
+    "rules in a sentence: free samples / corpus": ("free_samples_length", "corpus_length", "{:.1f}"),
+    "summands": ("free_samples_summands", "corpus_summands", "{:.2f}"),
+    "of order 2": ("free_samples_second_order", "corpus_second_order", "{:.1%}"),
+}
 NUMBERS = {
     "rank correlation of latent and behavioural distance": "behavioural_correlation",
     "the same, trained without behavioural loss": "behavioural_correlation_without_loss",
@@ -38,6 +44,8 @@ def table(folder: Path = MODELS) -> str:
     rows.append(["weights", *(f"{f['weights']['bytes'] / 1e6:.1f} MB" for f in facts)])
     for said, metric in SHARES.items():
         rows.append([said, *(_said(f["metrics"].get(metric), "{:.1%}") for f in facts)])
+    for said, (ours, theirs, pattern) in BESIDE.items():
+        rows.append([said, *(" / ".join(_said(f["metrics"].get(m), pattern) for m in (ours, theirs)) for f in facts)])
     for said, metric in NUMBERS.items():
         rows.append([said, *(_said(f["metrics"].get(metric), "{:.2f}") for f in facts)])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
