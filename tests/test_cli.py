@@ -30,6 +30,14 @@ def tree():
     return {str(p): p.read_bytes() if p.is_file() else b"" for p in Path().rglob("*")}
 
 
+def test_the_package_runs_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["lgf", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("lgf", run_name="__main__")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"lgf {lgf.__version__}\n"
+
+
 def test_help_and_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"lgf {lgf.__version__}\n"
