@@ -204,14 +204,15 @@ def test_an_equation_that_only_the_kernels_can_solve_is_not_chosen(stage):
     assert choose([good, better], 60, lambda c: False) is better
 
 
-def test_among_equals_a_preferred_one_comes_first(stage):
+def test_among_equals_the_most_virtuous_comes_first(stage):
     _target, language, evaluator = stage
     good, better = (evaluator(p) for p in EnumerationProposer([language]).ask(2))
     near, far = (replace(better, objective=good.objective - gap) for gap in (5, 7))
-    assert choose([good, near], 60, lambda c: True, lambda c: c is good) is good
-    assert choose([good, far], 60, lambda c: True, lambda c: c is good) is far
-    assert choose([good, near], 60, lambda c: c is near, lambda c: c is good) is near
-    assert choose([good, near], 60, lambda c: True, lambda c: False) is near
+    assert choose([good, near], 60, lambda c: True, lambda c: (c is good,)) is good
+    assert choose([good, far], 60, lambda c: True, lambda c: (c is good,)) is far
+    assert choose([good, near], 60, lambda c: c is near, lambda c: (c is good,)) is near
+    assert choose([good, near], 60, lambda c: True, lambda c: (False,)) is near
+    assert choose([good, near], 60, lambda c: True, lambda c: (c is good, c is near)) is good
 
 
 @pytest.mark.parametrize("known", [True, False])

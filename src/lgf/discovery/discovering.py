@@ -157,7 +157,7 @@ def discover(
         last,
         problem.n_samples,
         lambda c: confirmed(c, problem, targets[c.skeleton.order]),
-        lambda c: steady(c, problem, targets[c.skeleton.order]),
+        lambda c: (steady(c, problem, targets[c.skeleton.order]), c.skeleton.autonomous),
     )
     return Discovery(
         best=best,

@@ -138,12 +138,12 @@ def choose(
     candidates: Sequence[Candidate],
     n_samples: int,
     accept: Callable[[Candidate], bool],
-    prefer: Callable[[Candidate], bool] = lambda candidate: True,
+    virtues: Callable[[Candidate], tuple[bool, ...]] = lambda candidate: (),
 ) -> Candidate:
     """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
 
     If none of the first few is acceptable the first one is it all the same. Among those that the data cannot tell apart
-    from it a preferred one comes first.
+    from it the most virtuous comes first, the first virtue before the second.
     """
 
     def worth(candidate: Candidate) -> float:
@@ -153,8 +153,8 @@ def choose(
 
     ranked = sorted(candidates, key=worth)
     best = next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
-    equals = (c for c in ranked if worth(c) <= worth(best) + INDISTINGUISHABLE)
-    return next((c for c in equals if prefer(c) and (c is best or accept(c))), best)
+    equals = [c for c in ranked if worth(c) <= worth(best) + INDISTINGUISHABLE]
+    return next(c for c in sorted(equals, key=virtues, reverse=True) if c is best or accept(c))
 
 
 def indistinguishable(candidates: Sequence[Candidate], best: Candidate, units: float = INDISTINGUISHABLE):
