@@ -16,7 +16,7 @@ from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
 from benchmarks.surroundings import ROOT
-from benchmarks.tables import best_by_criterion, groups, variants
+from benchmarks.tables import beside_default, best_by_criterion, groups
 from lgf.data.problems import NamedProblem
 from lgf.ode.skeleton import Equation
 from lgf.ode.solving import solve
@@ -28,16 +28,16 @@ _SMALLEST = 1e-4
 
 
 def violin(folder: Path, out: Path) -> Path:
-    """A violin for each method: log10 of the errors of u over the problems of Benchmark 1."""
+    """A violin for each method that tried all problems of Benchmark 1: log10 of the errors of u over them."""
+    named = chosen(None, ["b1"])
     errors = {method: [e[0] for e in by.values()] for method, by in published_errors("b1").items()}
     for lines in groups(folder):
         options = Options(**lines[0]["options"])
         if options.benchmark == "b1" and options == Options("b1", options.model, options.preset, peer=options.peer):
-            found = best_by_criterion(lines)
-            errors[options.peer or f"lgf, {options.name.removeprefix('b1-')}"] = [
-                x["errors"][0] for x in found.values()
-            ]
-    errors["floor"] = [p.floor[0] for p in chosen(None, ["b1"])]
+            found = [x["errors"][0] for x in best_by_criterion(lines).values()]
+            if len(found) == len(named):
+                errors[options.peer or f"lgf, {options.name.removeprefix('b1-')}"] = found
+    errors["floor"] = [p.floor[0] for p in named]
     figure, axes = plt.subplots(figsize=(1.2 + 1.1 * len(errors), 3.4), layout="constrained")
     axes.violinplot([np.log10(np.clip(e, _SMALLEST, 1.0)) for e in errors.values()], showmedians=True)
     axes.set_xticks(range(1, len(errors) + 1), list(errors), rotation=20, ha="right")
@@ -107,14 +107,14 @@ def evaluations(folder: Path, out: Path) -> Path | None:
 
 def variants_drawn(folder: Path, out: Path) -> Path | None:
     """A bar for each variant: its mean error of u, in units of the default's on the same runs; None without any."""
-    rows = sorted(variants(folder), key=lambda row: row["variant"], reverse=True)
+    rows = sorted(beside_default(folder), key=lambda row: row["name"], reverse=True)
     if not rows:
         return None
     figure, axes = plt.subplots(figsize=(8.0, 1.0 + 0.3 * len(rows)), layout="constrained")
     axes.barh(range(len(rows)), [row["it"]["errors"][0] / row["default"]["errors"][0] for row in rows], color="C0")
     axes.axvline(1.0, color="black", lw=1)
     axes.set_xscale("log")
-    axes.set_yticks(range(len(rows)), [row["variant"] for row in rows], fontsize="x-small")
+    axes.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize="x-small")
     axes.set_xlabel("mean error of u, times that of the default on the same runs")
     return _saved(figure, out / "variants.svg")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.recording import RESULTS
 from benchmarks.surroundings import ROOT
-from benchmarks.tables import tables, variants
+from benchmarks.tables import beside_default, tables
 
 TITLES = {
     "b1": "Benchmark 1: thirty first-order equations, u measured",
@@ -67,23 +67,38 @@ def benchmark_section(name: str, summaries: Sequence[dict[str, Any]]) -> str:
     return text
 
 
-def variants_section(rows: Sequence[dict[str, Any]]) -> str:
-    """Other noise, fewer samples, and parts taken out or replaced, each beside the default on the same runs."""
+def beside_default_table(rows: Sequence[dict[str, Any]]) -> str:
+    """A line for each way of searching beside the default on the same runs."""
     body = []
-    for row in sorted(rows, key=lambda row: row["variant"]):
+    for row in sorted(rows, key=lambda row: row["name"]):
         it, default = row["it"], row["default"]
         ratio = it["errors"][0] / default["errors"][0]
-        body.append([row["variant"], str(row["problems"]), str(row["runs"]), *errors(it["errors"])[:2], f"{ratio:.2f}"])
+        body.append([row["name"], str(row["problems"]), str(row["runs"]), *errors(it["errors"])[:2], f"{ratio:.2f}"])
         body[-1] += [*errors(default["errors"])[:2], f"{it['exact']} / {default['exact']}"]
         body[-1] += [f"{it['seconds']:.1f} / {default['seconds']:.1f}"]
-    head = ["variant", "problems", "runs", "u", "u'", "u, times the default's", "default: u", "u'", "exact", "seconds"]
+    head = ["", "problems", "runs", "u", "u'", "u, times the default's", "default: u", "u'", "exact", "seconds"]
+    return markdown(head, body)
+
+
+def variants_section(rows: Sequence[dict[str, Any]]) -> str:
+    """Other noise, fewer samples, and parts taken out or replaced."""
     return (
         "## Noise, samples, and what each part is worth\n\n"
         "Every fourth of the 57 problems, in their order; the default's figures are those of the same problems and "
         "noise draws. `noise0.1` is 10 % noise in place of 5 %, `thin4` every fourth sample; a number is a budget of "
         "evaluations; the other names say what stands in place of the default.\n\n"
-        + markdown(head, body)
-        + "\n\n![Variants](figures/variants.svg)\n"
+        f"{beside_default_table(rows)}\n\n![Variants](figures/variants.svg)\n"
+    )
+
+
+def peers_section(rows: Sequence[dict[str, Any]]) -> str:
+    """Other programs on the same data."""
+    return (
+        "## Peers in the same run\n\n"
+        "Other programs on the same records with the same derivative estimates, each with settings that stand in the "
+        "first lines of its module in `benchmarks/peers`, on two processors, one noise draw; the default's figures are "
+        "those of the same problems and draws, on one processor.\n\n"
+        f"{beside_default_table(rows)}\n"
     )
 
 
@@ -95,19 +110,31 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
     gains = [found[f"gain over {base}"] for base in ("Monte Carlo, evaluations", "evolution, evaluations")]
     faster = found["gain over evolution, seconds"]
     rows = [
-        [m, f"{found['hits'][m]} of {found['runs'][m]}", *(f"{g[m]:.2f}" if m in g else "" for g in (*gains, faster))]
+        [
+            m,
+            str(len({x["seed"] for x in lines if x["method"] == m})),
+            f"{found['hits'][m]} of {found['runs'][m]}",
+            *(f"{g[m]:.2f}" if m in g else "" for g in (*gains, faster)),
+        ]
         for m in METHODS
         if found["runs"][m]
     ]
-    seeds, budgets = {x["seed"] for x in lines}, {x["budget"] for x in lines}
+    budgets = {x["budget"] for x in lines}
     text = (
         "## What each way of proposing needs\n\n"
         "Evaluated skeletons until the chosen equation has the true structure or an error within twice the floor; the "
         "same fits and the same choice for all. Gains are geometric means over the hard problems, those that need more "
-        f"than 1,000 Monte Carlo evaluations; a run without a hit counts with its budget ({max(budgets)} evaluations, "
-        f"{len(seeds)} seeds). Processor seconds count proposing and fitting.\n\n"
+        f"than 1,000 Monte Carlo evaluations; a run without a hit counts with its budget ({max(budgets)} "
+        "evaluations). Processor seconds count proposing and fitting.\n\n"
     )
-    head = ["", "hits", "fewer evaluations than Monte Carlo, times", "than evolution, times", "faster than evolution"]
+    head = [
+        "",
+        "seeds",
+        "hits",
+        "fewer evaluations than Monte Carlo, times",
+        "than evolution, times",
+        "faster than evolution",
+    ]
     text += markdown(head, rows) + "\n\n" + f"Hard: {', '.join(found['hard']) or 'none'}.\n\n"
     names = [m for m in METHODS if found["runs"][m]]
     body = [
@@ -178,9 +205,11 @@ def main(args: argparse.Namespace) -> None:
     """Write the page."""
     found = tables(args.results)
     parts = [BEFORE, *(benchmark_section(b, s) for b, s in found.items())]
-    others = variants(args.results)
+    others, peers = beside_default(args.results), beside_default(args.results, peers=True)
     if others:
         parts.append(variants_section(others))
+    if peers:
+        parts.append(peers_section(peers))
     study, floor = args.results / "efficiency.jsonl", args.results / "floor.json"
     if study.exists():
         parts.append(efficiency_section([json.loads(line) for line in study.read_text().splitlines()]))

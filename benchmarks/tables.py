@@ -1,4 +1,4 @@
-"""`table`: the results of this project and its peers, beside the published methods and the floor."""
+"""`table`: the results of this project, beside the published methods and the floor, its variants and its peers."""
 
 import argparse
 import json
@@ -38,26 +38,24 @@ def best_by_criterion(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, An
 
 
 def is_main(options: Options) -> bool:
-    """Whether these options belong into the tables of the benchmarks; all others are variants of the default."""
-    return options == Options(
-        options.benchmark, options.model, options.preset, peer=options.peer, initial=options.initial
-    )
+    """Whether these options belong into the tables of the benchmarks: neither a peer nor a variant."""
+    return options == Options(options.benchmark, options.model, options.preset, initial=options.initial)
 
 
-def variants(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """Every variant beside the default on the same problems and noise draws, benchmarks together."""
+def beside_default(folder: Path = RESULTS, peers: bool = False) -> list[dict[str, Any]]:
+    """Every variant, or every peer, beside the default on the same problems and noise draws, benchmarks together."""
     defaults: dict[tuple[str, int], dict[str, Any]] = {}
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for lines in groups(folder):
         options = Options(**lines[0]["options"])
         if options == Options(options.benchmark):
             defaults |= {(line["problem"], line["seed"]): line for line in lines}
-        elif not is_main(options):
+        elif not is_main(options) and peers == (options.peer is not None):
             found[options.name.partition("-")[2]] += lines
     rows = []
     for name, lines in found.items():
         pairs = [(x, defaults[x["problem"], x["seed"]]) for x in lines if (x["problem"], x["seed"]) in defaults]
-        rows.append({"variant": name, "runs": len(pairs), "problems": len({x["problem"] for x, _ in pairs})})
+        rows.append({"name": name, "runs": len(pairs), "problems": len({x["problem"] for x, _ in pairs})})
         for side, key in enumerate(("it", "default")):
             mine = [pair[side] for pair in pairs]
             rows[-1][key] = {
@@ -80,7 +78,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     starts = [s for s in starts if not s.get("own")] or starts  # the published ones where there are any
     evaluations = [line["evaluations"] for line in lines if line["evaluations"] is not None]
     return {
-        "method": f"{options.peer} (peer)" if options.peer else f"this project: {options.name}",
+        "method": f"this project: {options.name}",
         "benchmark": options.benchmark,
         "problems": len(best),
         "seeds": len({line["seed"] for line in lines}),
@@ -107,7 +105,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def tables(folder: Path = RESULTS) -> dict[str, list[dict[str, Any]]]:
-    """Summaries by benchmark: this project and its peers first, then the published methods, then the floor."""
+    """Summaries by benchmark: this project first, then the published methods, then the floor."""
     found = [summary(lines) for lines in groups(folder) if is_main(Options(**lines[0]["options"]))]
     return {b: [s for s in found if s["benchmark"] == b] + published(b) for b in BENCHMARKS}
 
@@ -134,8 +132,15 @@ def main(args: argparse.Namespace) -> None:
             if s.get("misses"):
                 print(f"  {s['method']}: " + ", ".join(f"{count} {cause}" for cause, count in s["causes"].items()))
                 print("   ", "; ".join(f"{problem} {' or '.join(c)}".strip() for problem, c in s["misses"].items()))
+    others = {"peers": beside_default(args.results, peers=True), "variants": beside_default(args.results)}
+    for kind, beside in others.items():
+        print(f"\n{kind.upper()}, beside the default on the same problems and noise draws: u, u', seconds")
+        for row in beside:
+            sides = (row[side] for side in ("it", "default"))
+            figures = " beside ".join(f"{_errors(side['errors'])[:14]}{side['seconds']:7.1f}" for side in sides)
+            print(f"{row['name']:44s}{figures}  ({row['runs']} runs)")
     if args.json is not None:
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        args.json.write_text(json.dumps(found | others, indent=1) + "\n")
 
 
 def _line(s: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from benchmarks.publishing import mean_errors, published
 from benchmarks.recording import append
 from benchmarks.reporting import variants_section
 from benchmarks.running import Options
-from benchmarks.tables import groups, summary, tables, variants
+from benchmarks.tables import beside_default, groups, summary, tables
 
 from benchmarks import figures
 from lgf.data.problems import problems
@@ -62,14 +62,24 @@ def test_a_variant_stands_beside_the_default_on_the_same_runs_only(tmp_path):
     noisy = Options("b1", noise=0.2)
     for seed, u in ((0, 0.8), (1, 3.0), (7, 0.5)):  # the default never saw seed 7
         append(tmp_path / "b.jsonl", _line("b1/01", seed, 0.0, u, False, "not proposed", noisy))
-    (row,) = variants(tmp_path)
-    assert (row["variant"], row["runs"], row["problems"]) == ("standard-default-noise0.2", 2, 1)
+    (row,) = beside_default(tmp_path)
+    assert (row["name"], row["runs"], row["problems"]) == ("standard-default-noise0.2", 2, 1)
     assert row["it"]["errors"] == pytest.approx([0.9, 1.0])
     assert row["default"]["errors"] == pytest.approx([0.21, 0.42])
     assert (row["it"]["exact"], row["default"]["exact"]) == (0, 1)
     assert [s["method"] for s in tables(tmp_path)["b1"] if "mean_errors" in s] == ["this project: b1-standard-default"]
     assert "noise0.2 | 1 | 2 | 0.9000 | 1.0000 | 4.29" in variants_section([row])
     assert figures.variants_drawn(tmp_path, tmp_path / "out").stat().st_size > 5_000
+
+
+def test_a_peer_stands_beside_the_default_and_not_among_the_benchmarks(tmp_path):
+    for line in _lines():
+        append(tmp_path / "a.jsonl", line)
+    append(tmp_path / "b.jsonl", _line("b1/02", 0, 0.0, 0.5, False, "not proposed", Options("b1", peer="eggp")))
+    (row,) = beside_default(tmp_path, peers=True)
+    assert (row["name"], row["runs"], row["it"]["errors"][0]) == ("eggp", 1, 0.5)
+    assert beside_default(tmp_path) == []
+    assert [s["method"] for s in tables(tmp_path)["b1"] if "mean_errors" in s] == ["this project: b1-standard-default"]
 
 
 def test_the_published_means_are_those_of_the_protocol():
