@@ -44,6 +44,7 @@ class Question:
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's own trained model; None = the one that comes with the package
+    source: str = ""  # the file or record that the data were read from; "" = arrays
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
