@@ -91,7 +91,8 @@ def test_names_from_the_data_cannot_become_markup(decay):
     question = replace(decay.question, problem=problem, source=hostile)
     text = report(replace(decay, question=question), IMAGES)
     assert "script" not in parsed(text).seen
-    assert text.count(html.escape(hostile)) > text.count("Read from") == 1
+    assert f"<p>Read from {html.escape(hostile)}.</p>" in text
+    assert f"<li>{html.escape(hostile)}: " in text
 
 
 def test_an_interrupted_run_says_so(duffing):

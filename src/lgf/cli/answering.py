@@ -64,7 +64,7 @@ def _resumable(folder: Path) -> Iterator[None]:
         if not holds_run(folder):
             raise
         said = str(error).rstrip(".")
-        raise RunError(f"{said}; what was fitted is kept, go on with: lgf discover --resume {folder}") from error
+        raise RunError(f"{said}; what was fitted is kept, go on with: lgf discover --resume {folder}.") from error
 
 
 def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:

@@ -49,7 +49,7 @@ PAPER = DiscoverySettings(
     flow_alone=True,
 )
 
-MISSING_SHARE = 0.6
+MISSING_SHARE = 0.6  # of the proposals after the enumeration, with and without a model
 
 PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
 
