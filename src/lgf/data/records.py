@@ -1,4 +1,4 @@
-"""Measured records that come with the package, as examples; LICENCES.md beside them says where they are from."""
+"""Records that come with the package, as examples; LICENCES.md beside them says where they are from."""
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
