@@ -61,9 +61,9 @@ def benchmark_section(name: str, summaries: Sequence[dict[str, Any]]) -> str:
         text += f"\n![{FIGURES[name][0]}](figures/{FIGURES[name][1]})\n"
     for s in summaries:
         if s.get("misses"):
-            causes = ", ".join(f"{count} {cause}" for cause, count in s["causes"].items())
+            causes = "".join(f"{count} {cause}, " for cause, count in s["causes"].items())
             (worst, problem), method = s["worst_u"], s["method"].removeprefix("this project: ")
-            text += f"\n{method}: {causes}; largest error on u {worst:.4f} ({problem}).\n"
+            text += f"\n{method}: {causes}largest error on u {worst:.4f} ({problem}).\n"
     return text
 
 

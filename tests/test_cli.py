@@ -1,6 +1,8 @@
 import csv
+import errno
 import io
 import json
+import os
 import runpy
 import signal
 from pathlib import Path
@@ -52,6 +54,7 @@ def test_discover_prints_the_equation_alone_and_writes_a_folder(capsys):
     assert told.out.startswith(("u' = -0.5", "u' = -0.49"))
     assert told.out.count("\n") == 1
     assert "run/report.html" in told.err
+    assert "<p>Read from decay.csv.</p>" in Path("run/report.html").read_text()
     written = {p.name for p in Path("run").iterdir()}
     assert written == {
         "run.json", "candidates.jsonl", "front.csv", "equation.json", "equation.tex", "equation.py",
@@ -110,6 +113,24 @@ def test_a_record_by_name_goes_to_a_free_folder(capsys):
         told = capsys.readouterr()
         assert told.out.strip().endswith("= cos(2 t)")
         assert f"{folder}/report.html" in told.err
+
+
+@pytest.mark.parametrize(("file", "kept"), [("run.json", False), ("equation.json", True), ("report.html", True)])
+def test_only_a_run_that_can_be_resumed_is_said_to_be(file, kept, capsys, monkeypatch):
+    real = os.replace
+
+    def full(source, target):
+        if Path(target).name == file:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        assert main(["discover", "decay.csv", "--value", "u", "--order", "1", *QUICK, "--out", "run"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"run/{file} cannot be written (No space left on device); make room" in said
+    assert ("resume" in said) is kept
+    assert main(["discover", "--resume", "run"]) == (0 if kept else 2)
 
 
 def test_ctrl_c_gives_and_saves_the_best_so_far(capsys, monkeypatch):

@@ -22,6 +22,8 @@ from lgf import Equation, LatentGrammarFlow
 from lgf.asking import Question, refuse
 from lgf.choosing import model_named
 from lgf.cli import main
+from lgf.cli.answering import finish
+from lgf.cli.terminal import speaking
 from lgf.data import (
     Knowledge,
     Observation,
@@ -406,6 +408,11 @@ RUNS = {
     "journal is not text": spoil("run/candidates.jsonl", b"\xff\n", lambda _: read_journal("run")),
     "journal is damaged": spoil("run/candidates.jsonl", "{}\n", lambda _: Journal(lines=read_journal("run"))),
     "journal cannot be written": lambda: journal_in("nowhere/candidates.jsonl"),
+    "answer cannot be written": lambda: (
+        Path("run/front.csv").unlink(),
+        Path("run/front.csv").mkdir(),
+        finish(read_run("run"), Path("run"), False, speaking()),
+    ),
     "no room": lambda: write_atomically(Path("nowhere/run.json"), b""),
     "another number of experiments": edited(
         "run/equation.json", lambda f: f["best"]["initial"].append([0, 0]), lambda: read_run("run")
@@ -483,6 +490,48 @@ def test_a_text_is_answered_by_its_sentence(text):
     with pytest.raises(ReadingError) as caught:
         read_expression(text)
     assert says(caught.value.message, SENTENCES["expressions"][text]), caught.value.message
+
+
+X = "x" * 200
+LONG_LINES = (
+    f"discover data.csv --start {X}",
+    f"discover data.csv --forcing {X}",
+    f"discover data.csv --initial {X}",
+    f"discover data.csv --preset {X}",
+    f"discover data.csv --model {X}",
+    f"discover data.csv --value {X}",
+    f"discover data.csv --functions {X}",
+    f"discover data.csv --require {X}",
+    f"discover data.csv --bounds {X}",
+    f"discover data.csv --bounds u={X}",
+    f"simulate run --initial {X}",
+    f"models show standard {X}",
+)
+LONG_CALLS = {
+    "cell": table(f"t,u\n0,1\n1,{X}\n2,3\n3,4\n4,5\n"),
+    "column": table(f"t,{X}\n0,1\n1,2\n", value="y"),
+    "experiment": table(f"t,u,run\n0,1,{X}\n", experiment="run"),
+    "nonterminal": grammar(f"S -> C*u + {X}"),
+    "setting": grammar("S -> C*u", f"template: {X}"),
+    "sentence": lambda: parse(load_grammar("b1"), f"C*{X}"),
+    "key": recipe(f'name = "a"\ngrammar = "b1"\n{X} = 3'),
+    "record": lambda: load_record(X),
+}
+
+
+@pytest.mark.parametrize("line", LONG_LINES)
+def test_a_command_line_that_is_long_is_not_repeated_in_full(line, ready, capsys):
+    assert main(shlex.split(line)) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "x...x" in said
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize("case", LONG_CALLS)
+def test_a_text_that_is_long_is_not_repeated_in_full(case, ready):
+    with pytest.raises(ValueError, match=r"x\.\.\.x") as caught:
+        LONG_CALLS[case]()
+    assert len(str(caught.value).splitlines()[0]) < 300
 
 
 def test_every_sentence_has_its_case():

@@ -79,13 +79,20 @@ def test_a_constant_that_the_data_leave_open_is_flagged(duffing):
     assert "not determined" in text
 
 
+def test_the_report_names_the_file_that_the_data_came_from(decay):
+    assert "Read from" not in report(decay, IMAGES)
+    assert "<p>Read from a.csv.</p>" in report(replace(decay, question=replace(decay.question, source="a.csv")), IMAGES)
+
+
 def test_names_from_the_data_cannot_become_markup(decay):
     hostile = "<script>alert(1)</script>"
     observations = tuple(replace(o, name=hostile) for o in decay.question.problem.observations)
-    question = replace(decay.question, problem=Problem(observations, decay.question.problem.knowledge))
+    problem = Problem(observations, decay.question.problem.knowledge)
+    question = replace(decay.question, problem=problem, source=hostile)
     text = report(replace(decay, question=question), IMAGES)
     assert "script" not in parsed(text).seen
-    assert html.escape(hostile) in text
+    assert f"<p>Read from {html.escape(hostile)}.</p>" in text
+    assert f"<li>{html.escape(hostile)}: " in text
 
 
 def test_an_interrupted_run_says_so(duffing):

@@ -61,13 +61,15 @@ def folder(duffing, tmp_path):
 
 
 def test_what_is_written_is_read(duffing, decay, tmp_path):
-    for name, run in (("duffing", duffing), ("decay", decay)):
+    named = replace(decay, question=replace(decay.question, source="decay.csv"))
+    for name, run in (("duffing", duffing), ("decay", named)):
         write_run(run, tmp_path / name)
         read = read_run(tmp_path / name)
         same(read, run)
         assert read.journal == run.journal
         assert problem_to_plain(read.question.problem) == problem_to_plain(run.question.problem)
         assert read.question.settings == run.question.settings
+        assert read.question.source == run.question.source
         np.testing.assert_array_equal(read.trajectory().states, run.trajectory().states)
         again = tmp_path / f"{name} again"
         write_run(read, again)
@@ -159,7 +161,7 @@ def test_a_full_disk_loses_nothing_that_was_fitted(duffing, tmp_path, monkeypatc
         real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RunError, match="resume the run"):
+    with pytest.raises(RunError, match="make room"):
         ask(duffing.question, path=journal)
     monkeypatch.undo()
     lines = read_journal(tmp_path / "run")

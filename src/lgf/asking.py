@@ -28,6 +28,7 @@ from lgf.ode.skeleton import Equation, Skeleton
 from lgf.ode.solving import solve
 from lgf.ode.stability import assess
 from lgf.ode.trajectory import Forcing, SolveStatus, Trajectory
+from lgf.quoting import quoted
 from lgf.serialising import Plain
 
 UNSAID_BITS = 24.0  # what a user's own equation costs that the grammar cannot say: as much as the dearest enumerated
@@ -44,6 +45,7 @@ class Question:
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's own trained model; None = the one that comes with the package
+    source: str = ""  # the file or record that the data were read from; "" = arrays
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -173,8 +175,8 @@ def refuse(question: Question) -> None:
             raise DataError(finding.sentence)
     if question.grammar.template == "given forcing" and not question.problem.forced:
         raise DataError(
-            f"every equation of the grammar {question.grammar.name!r} has a given input, but none is given; give a "
-            "forcing, or take another model."
+            f"every equation of the grammar {quoted(question.grammar.name)} has a given input, but none is given; "
+            "give a forcing, or take another model."
         )
     _ = question.proposals
 
@@ -195,18 +197,20 @@ def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem)
             has_open = any(node.head == "constant" for side in sides for node in side.nodes())
             skeleton = Skeleton.read(text) if has_open else Equation.read(text).skeleton
         except ReadingError as error:
-            raise DataError(f"the equation {text!r} cannot be read: {error.message}.") from error
+            raise DataError(f"the equation {quoted(text)} cannot be read: {error.message}.") from error
         except (TypeError, ValueError) as error:
-            raise DataError(f"the equation {text!r} cannot be used: {error}.") from error
+            raise DataError(f"the equation {quoted(text)} cannot be used: {error}.") from error
         if any(s.args[0] not in ("t", "F", "u") for s in skeleton.symbols):
-            raise DataError(f"the equation {text!r} is about other states than u; write it in t, u, u', ... and F.")
+            raise DataError(
+                f"the equation {quoted(text)} is about other states than u; write it in t, u, u', ... and F."
+            )
         if skeleton.order not in problem.orders:
             raise DataError(
-                f"the equation {text!r} is of order {skeleton.order}, but order "
+                f"the equation {quoted(text)} is of order {skeleton.order}, but order "
                 f"{' or '.join(map(str, problem.orders))} is looked for; change one of the two."
             )
         if symbol("F") in skeleton.symbols and not problem.forced:
-            raise DataError(f"the equation {text!r} contains the forcing F, but none is given; give one.")
+            raise DataError(f"the equation {quoted(text)} contains the forcing F, but none is given; give one.")
         said = encoding(grammar, skeleton, skeleton.order, bool(problem.forced))
         bits = said.bits if said.derivation is not None else UNSAID_BITS
         proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))

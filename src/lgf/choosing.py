@@ -6,6 +6,7 @@ from pathlib import Path
 from lgf.data import DataError
 from lgf.discovery.discovering import PRESETS, DiscoverySettings, MakeProposer, without_model
 from lgf.grammar import Grammar, load_grammar
+from lgf.quoting import quoted
 
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:
@@ -28,14 +29,14 @@ def grammar_named(model: str | Path) -> Grammar:
         raise DataError(str(error)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"the grammar {str(model)!r} cannot be read ({type(error).__name__}); give a text file."
+            f"the grammar {quoted(str(model))} cannot be read ({type(error).__name__}); give a text file."
         ) from error
 
 
 def preset_named(name: str) -> DiscoverySettings:
     """The settings of this name."""
     if name not in PRESETS:
-        raise DataError(f"no preset is called {name!r}; choose from {', '.join(PRESETS)}.")
+        raise DataError(f"no preset is called {quoted(name)}; choose from {', '.join(PRESETS)}.")
     return PRESETS[name]
 
 

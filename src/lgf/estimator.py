@@ -16,6 +16,7 @@ from lgf.choosing import model_named, preset_named, with_budget
 from lgf.data import DataError, Knowledge, Problem, observations_from_arrays
 from lgf.discovery.discovering import DiscoverySettings
 from lgf.ode.trajectory import Trajectory
+from lgf.quoting import quoted
 from lgf.report import write_report
 from lgf.runs import front_rows, read_run, write_run
 
@@ -174,7 +175,7 @@ class LatentGrammarFlow(BaseEstimator):
 
 def _seed(seed: Any) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed < 0:
-        raise DataError(f"the seed is {seed!r}; give a whole number that is not negative.")
+        raise DataError(f"the seed is {quoted(seed)}; give a whole number that is not negative.")
     return int(seed)
 
 

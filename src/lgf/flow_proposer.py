@@ -16,7 +16,7 @@ import torch
 from scipy.stats import norm, rankdata
 
 from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.discovering import DiscoverySettings, MakeProposer
+from lgf.discovery.discovering import MISSING_SHARE, DiscoverySettings, MakeProposer
 from lgf.discovery.language import Language
 from lgf.discovery.missing import MissingTermProposer
 from lgf.discovery.proposing import EvolutionProposer, MixedProposer, Proposer, propose
@@ -48,7 +48,7 @@ class FlowSettings:
     least: int = 100  # evaluations before the predictors are trusted
     sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2, exact_guidance=False)
     growth: float = 2.0  # the predictors are trained again when so many times more was evaluated
-    missing: float = 0.6  # share of proposals that are missing terms, in the default proposer
+    missing: float = MISSING_SHARE  # share of proposals that are missing terms, in the default proposer
     varied: float = 0.5  # share of the others that are variations made by evolution
 
 

@@ -138,10 +138,7 @@ class Journal:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise RunError(
-                f"{self._path} cannot be written ({error.strerror}); make room for it, then resume the run: what was "
-                "fitted before is kept."
-            ) from error
+            raise RunError(f"{self._path} cannot be written ({error.strerror}); make room for it.") from error
 
 
 def read_lines(path: Path) -> list[str]:
@@ -170,7 +167,7 @@ def _candidates(lines: Sequence[str]) -> dict[Key, Candidate]:
             known[_key(str(entry["stage"]), candidate.proposal)] = candidate
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
             raise RunError(
-                f"line {number} of the journal is no candidate ({type(error).__name__}); remove the line, then resume."
+                f"line {number} of the journal is no candidate ({type(error).__name__}); remove the line."
             ) from error
     return known
 

@@ -54,7 +54,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
             _table(_front(run), chosen=str(run.equation)),
         ),
         _section("What was known", _list(_knowledge(run))),
-        _section("The data", _list(_data(run)), _findings(run)),
+        _section("The data", _source(run), _list(_data(run)), _findings(run)),
         _section("The search", _paragraph(_search(run)), _image(images["history"], "Objective over evaluations.")),
         _section(
             "In other forms", f"<pre>{_text(run.equation.latex())}</pre><pre>{_text(run.equation.python())}</pre>"
@@ -183,6 +183,10 @@ def _knowledge(run: Run) -> Sequence[str]:
             said.append(f"{name} is driven by F = {observation.forcing.describe()}; given to every equation.")
     said += [f"The user's own equation {text} was tried first." for text in run.question.start]
     return said or ["Nothing but the data."]
+
+
+def _source(run: Run) -> str:
+    return _paragraph(f"Read from {run.question.source}.") if run.question.source else ""
 
 
 def _data(run: Run) -> Sequence[str]:

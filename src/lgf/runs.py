@@ -66,6 +66,7 @@ def open_run(folder: str | Path, question: Question) -> Path:
         "settings": settings_to_plain(question.settings),
         "start": list(question.start),
         "trained": question.trained,
+        "source": question.source,
         "said": list(known.describe()),
         "problem": data,
         "grammar": question.grammar.text,
@@ -96,6 +97,7 @@ def read_question(folder: str | Path, resume: bool = False) -> Question:
             seed=int(facts["seed"]),
             start=tuple(str(text) for text in facts["start"]),
             trained=None if facts.get("trained") is None else str(facts["trained"]),
+            source=str(facts.get("source") or ""),
         )
 
     question = _checked(folder, _QUESTION, read)
@@ -209,9 +211,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     except OSError as error:
         with suppress(OSError):  # half a file would keep a full disk full
             aside.unlink(missing_ok=True)
-        raise RunError(
-            f"{path} cannot be written ({error.strerror}); make room or name another folder, then resume the run."
-        ) from error
+        raise RunError(f"{path} cannot be written ({error.strerror}); make room or name another folder.") from error
 
 
 def _candidates(entries: list[dict[str, Any]]) -> tuple[Candidate, ...]:

@@ -50,7 +50,7 @@ def test_agrees_with_scipy_least_squares(logistic):
     covariance = np.linalg.inv(theirs.jac.T @ theirs.jac) * 2 * theirs.cost / (len(T1) - 2)
     np.testing.assert_allclose(fit.covariance, covariance, rtol=0.02)
     assert fit.status is SolveStatus.OK
-    assert fit.undetermined == (False, False)
+    assert np.all(np.array(fit.errors) < np.abs(fit.values))
 
 
 def test_errors_cover_the_truth_as_often_as_they_should():
@@ -108,9 +108,9 @@ def test_bounds_are_respected(logistic):
     assert free.loss < fit.loss
 
 
-def test_constants_that_the_data_do_not_determine_are_flagged(logistic):
+def test_constants_that_the_data_do_not_determine_have_large_errors(logistic):
     fit = fit_constants(Skeleton.read("u' = C*u + C*u^2 + C*u^2*exp(C*t)"), logistic)
-    assert any(fit.undetermined)
+    assert not np.all(np.array(fit.errors) < np.abs(fit.values))
     assert np.all(np.isfinite(fit.values))
 
 

@@ -51,6 +51,8 @@ def test_reading_undoes_printing(tree):
         (5012.0, 120.0, "5010"),
         (0.5, 0.00012, "0.50000"),
         (1e-7, 1e-9, "1.000e-07"),
+        (5e-5, 4e-4, "5e-05"),
+        (-5e20, 4e21, "-5e+20"),
         (5.0, None, "5.0"),
         (25.0, None, "25"),
         (-1.0, None, "-1.0"),
@@ -87,6 +89,12 @@ def test_display_of_terms(text, values, shown):
     expression = read_expression(text)
     assert display(expression, values) == shown
     read_expression(shown)
+
+
+def test_a_number_of_one_digit_has_no_point_before_its_exponent():
+    expression = read_expression("C*t")
+    assert display(expression, [5e-5], [4e-4]) == "5e-05 t"
+    assert latex(expression, [5e-5], [4e-4]) == r"5 \cdot 10^{-5} \, t"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from lgf.cli.discovering import Stopped
 from lgf.cli.terminal import following, show_findings
 from lgf.journal import RunError
 from lgf.report import write_report
-from lgf.runs import JOURNAL, discard_run, front_rows, open_run, write_run
+from lgf.runs import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
 from lgf.serialising import jsonable
 
 RUNS = Path("runs")  # where runs go that were given no folder
@@ -55,9 +55,21 @@ def _ending_as_ctrl_c() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """A disk that fails is told of with the way to go on, if what stands in the folder is enough for that."""
+    try:
+        yield
+    except RunError as error:
+        if not holds_run(folder):
+            raise
+        said = str(error).rstrip(".")
+        raise RunError(f"{said}; what was fitted is kept, go on with: lgf discover --resume {folder}.") from error
+
+
 def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
     """The run, its fits kept in the folder's journal; what stands in `lines` is not fitted again."""
-    with _ending_as_ctrl_c(), following(question, console) as notify:
+    with _resumable(folder), _ending_as_ctrl_c(), following(question, console) as notify:
         try:
             return ask(question, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
         except KeyboardInterrupt as error:
@@ -78,8 +90,9 @@ def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     try:
         typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.equation))
     finally:
-        write_run(run, folder)
-        path = write_report(run, folder)
+        with _resumable(folder):
+            write_run(run, folder)
+            path = write_report(run, folder)
     said = f"error {100 * run.best.loss**0.5:.2g} % of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
     if run.best.stability is not None:
         said += f", stability: {run.best.stability.verdict.value}"

@@ -84,7 +84,7 @@ def discover(
         problem, notes = read_problem(data, columns, forcing, initial, known)
         settings = with_budget(preset_named(preset), evaluations, seconds)
         grammar, trained = model_named(model)
-        question = Question(problem, grammar, settings, seed, tuple(start or ()), trained)
+        question = Question(problem, grammar, settings, seed, tuple(start or ()), trained, data)
         folder, lines = prepared(question, out or free_folder(data), notes, console), []
     compiling(console)
     run = asked(question, folder, lines, jobs, console)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lgf.cli.options import AsJson
+from lgf.quoting import quoted
 
 if TYPE_CHECKING:
     from lgf.grammar import Grammar
@@ -63,9 +64,9 @@ def show(
     try:
         skeleton = Equation.read(equation).skeleton
     except ReadingError as error:
-        raise DataError(f"the equation {equation!r} cannot be read: {error.message}.") from error
+        raise DataError(f"the equation {quoted(equation)} cannot be read: {error.message}.") from error
     if skeleton.order < 1:
-        raise DataError(f"{equation!r} is no differential equation; write one in u, u', ...")
+        raise DataError(f"{quoted(equation)} is no differential equation; write one in u, u', ...")
     said = encoding(grammar, skeleton)
     if said.derivation is None:
         missing = f": it has no {', '.join(said.unsaid)}" if said.unsaid else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lgf.data import DataError, Knowledge, Problem, Record, make_forcing, read_observations, records
+from lgf.quoting import quoted
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def states(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
     try:
         found = [tuple(float(x) for x in part.split(",")) for part in text.split(";")]
     except ValueError as error:
-        raise DataError(f"the initial state is {text!r}; give numbers separated by commas, such as 0,1.5.") from error
+        raise DataError(
+            f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5."
+        ) from error
     return found[0] if len(found) == 1 else found
 
 
@@ -74,7 +77,7 @@ def bounds_in(texts: list[str] | None) -> dict[str, Any] | None:
     for text in texts or ():
         term, equal, limits = text.rpartition("=")
         if not equal:
-            raise DataError(f"the bound {text!r} has no '='; write it like u^3=negative or u=-10:0.")
+            raise DataError(f"the bound {quoted(text)} has no '='; write it like u^3=negative or u=-10:0.")
         found[term] = tuple(limits.split(":")) if ":" in limits else limits
     return found or None
 

@@ -19,6 +19,7 @@ from lgf.cli.options import (
     Value,
     Weight,
 )
+from lgf.quoting import quoted
 
 if TYPE_CHECKING:
     from lgf.ode.trajectory import Trajectory
@@ -86,7 +87,7 @@ def simulate(
     t = np.linspace(begin, end, n)
     start = states(initial) if initial is not None else None
     if isinstance(start, list):
-        raise DataError(f"the initial state is {initial!r}; give a single one.")
+        raise DataError(f"the initial state is {quoted(initial)}; give a single one.")
     if start is not None:
         solved = found.simulate(t, start, forcing)
     elif forcing is not None:

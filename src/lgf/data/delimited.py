@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from lgf.data.knowledge import DataError
+from lgf.quoting import quoted
 
 MOST_BYTES = 200_000_000
 MOST_COLUMNS = 1_000
@@ -46,7 +47,7 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
     if delimiter is None:
         delimiter = _delimiter([line for _, line in lines[:50]])
     elif len(delimiter) != 1:
-        raise DataError(f"the delimiter is {delimiter!r}; give one character.")
+        raise DataError(f"the delimiter is {quoted(delimiter)}; give one character.")
     rows = _split([line for _, line in lines], delimiter)
     if all(len(row) > 1 and row[-1] == "" for row in rows):
         rows = [row[:-1] for row in rows]

@@ -12,6 +12,7 @@ from lgf.data.observation import Observation
 from lgf.data.tables import ColumnName, Table, read_table
 from lgf.ode.reading import ReadingError
 from lgf.ode.trajectory import Forcing
+from lgf.quoting import quoted
 
 MOST_EXPERIMENTS = 1_000
 
@@ -65,7 +66,7 @@ def read_observations(
                 name=name,
             )
         except ValueError as error:
-            raise DataError(f"experiment {name!r}: {error}" if name else str(error)) from error
+            raise DataError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
         observations.append(observation)
     notes = [*table.notes, *roles.notes, *time_notes]
     if len(groups) > 1:
@@ -126,7 +127,7 @@ def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing | None:
             return Forcing.from_function(forcing, float(t[0]), float(t[-1]))
         return Forcing.from_samples(t, np.asarray(forcing, dtype=float))
     except ReadingError as error:
-        raise DataError(f"the forcing {forcing!r} cannot be read: {error.message}.") from error
+        raise DataError(f"the forcing {quoted(forcing)} cannot be read: {error.message}.") from error
     except (TypeError, ValueError) as error:
         raise DataError(str(error)) from error
 
@@ -150,7 +151,7 @@ def _times(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
     except ValueError:
         return table.numbers(position), []
     seconds = (dates - dates[0]) / np.timedelta64(1, "s")
-    return seconds, [f"The times in {table.names[position]!r} are dates; t counts seconds from the first one."]
+    return seconds, [f"The times in {quoted(table.names[position])} are dates; t counts seconds from the first one."]
 
 
 def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
@@ -163,7 +164,8 @@ def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
     _, first, member = np.unique(labels.astype(str), return_index=True, return_inverse=True)
     if len(first) > MOST_EXPERIMENTS:
         raise DataError(
-            f"column {table.names[position]!r} names {len(first):,} experiments; at most {MOST_EXPERIMENTS:,} are read."
+            f"column {quoted(table.names[position])} names {len(first):,} experiments; "
+            f"at most {MOST_EXPERIMENTS:,} are read."
         )
     return {str(labels[first[k]]): np.flatnonzero(member == k) for k in np.argsort(first)}
 

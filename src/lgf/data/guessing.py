@@ -9,6 +9,7 @@ import numpy as np
 
 from lgf.data.knowledge import DataError
 from lgf.data.tables import Table
+from lgf.quoting import quoted
 
 _KNOWN_NAMES = {
     "time": "t time times zeit temps tiempo sec secs second seconds s ms hour hours h day days timestamp date datetime",
@@ -52,20 +53,20 @@ def guess_roles(
     at = given["time"]
     if at is None:
         at = _guess_time(table, names, free)
-        notes.append(f"Time is column {table.names[at]!r} (guessed).")
+        notes.append(f"Time is column {quoted(table.names[at])} (guessed).")
         free.remove(at)
     if given["experiment"] is None and not _increases(table, at):
         found = next((k for k in free if names[k] in _NAMES["experiment"]), None)
         if found is not None:
             given["experiment"] = found
             free.remove(found)
-            notes.append(f"Column {table.names[found]!r} tells the experiments apart (guessed).")
+            notes.append(f"Column {quoted(table.names[found])} tells the experiments apart (guessed).")
     for what in ("forcing", "weight"):
         found = next((k for k in free if names[k] in _NAMES[what] and table.is_numeric(k)), None)
         if given[what] is None and found is not None and (values is not None or len(free) > 1):
             given[what] = found
             free.remove(found)
-            notes.append(f"Column {table.names[found]!r} is the {what} (guessed).")
+            notes.append(f"Column {quoted(table.names[found])} is the {what} (guessed).")
     if values is None:
         values = _guess_values(table, names, free, notes)
     _check_distinct(table, at, values, given)
@@ -93,7 +94,7 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
         return rising[0]
     raise DataError(
         f"no column of {table.source} looks like time; name it, the columns are "
-        f"{', '.join(map(repr, table.names[:12]))}."
+        f"{', '.join(map(quoted, table.names[:12]))}."
     )
 
 
@@ -116,8 +117,8 @@ def _guess_values(table: Table, names: list[str], free: list[int], notes: list[s
     for k in known:
         by_derivative.setdefault(_derivative_of(names[k]) or 0, k)
     values = tuple(sorted(by_derivative.values())) or (numeric[0],)
-    notes.append(f"Measured: column {', '.join(repr(table.names[k]) for k in values)} (guessed).")
-    unused = [repr(table.names[k]) for k in free if k not in values]
+    notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
+    unused = [quoted(table.names[k]) for k in free if k not in values]
     if unused:
         notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")
     return values
@@ -140,7 +141,7 @@ def _derivatives(
     for k, order in zip(values, found, strict=True):
         if order > 0:
             primes = "'" * order
-            notes.append(f"Column {table.names[k]!r} was taken for u{primes}, by its name.")
+            notes.append(f"Column {quoted(table.names[k])} was taken for u{primes}, by its name.")
     return found
 
 
@@ -149,4 +150,4 @@ def _check_distinct(table: Table, time: int, values: tuple[int, ...], given: dic
     used = [time, *values, *others]
     twice = next((k for k in used if used.count(k) > 1), None)
     if twice is not None:
-        raise DataError(f"column {table.names[twice]!r} was given two roles; each column has one.")
+        raise DataError(f"column {quoted(table.names[twice])} was given two roles; each column has one.")

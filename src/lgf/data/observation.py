@@ -9,6 +9,7 @@ import numpy as np
 
 from lgf.data.knowledge import DataError, Knowledge
 from lgf.ode.trajectory import Forcing, read_only
+from lgf.quoting import quoted
 
 LEAST_SAMPLES = 3
 HIGHEST_DERIVATIVE = 4
@@ -78,7 +79,7 @@ class Problem:
             raise DataError("there is no experiment in the data; give at least one.")
         order, known = self.knowledge.order, self.knowledge
         for observation in self.observations:
-            where = f"experiment {observation.name!r}" if observation.name else "the data"
+            where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
             highest = max(observation.measured)
             if order is not None and highest > order:
                 raise DataError(
@@ -151,7 +152,7 @@ def _measured(measured: Any, columns: int) -> tuple[int, ...]:
     for order in orders:
         if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_DERIVATIVE:
             raise DataError(
-                f"the measured derivative is {order!r}; give 0 for u, 1 for u', 2 for u'' "
+                f"the measured derivative is {quoted(order)}; give 0 for u, 1 for u', 2 for u'' "
                 f"(at most {HIGHEST_DERIVATIVE})."
             )
     orders = tuple(int(order) for order in orders)

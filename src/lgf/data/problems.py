@@ -18,6 +18,7 @@ from lgf.ode.reading import read_expression
 from lgf.ode.skeleton import Equation
 from lgf.ode.sympy_bridge import from_sympy, to_sympy
 from lgf.ode.trajectory import Forcing, SolveStatus, Trajectory, relative_l2
+from lgf.quoting import quoted
 
 CAP = 1.0
 
@@ -151,7 +152,7 @@ def problem_named(name: str) -> NamedProblem:
     found = problems().get(name)
     if found is None:
         near = [known for known in problems() if name.lower() in known] or list(problems())[:3]
-        raise DataError(f"there is no problem named {name!r}; did you mean {', '.join(near[:5])}?")
+        raise DataError(f"there is no problem named {quoted(name)}; did you mean {', '.join(near[:5])}?")
     return found
 
 

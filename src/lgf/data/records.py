@@ -1,4 +1,4 @@
-"""Measured records that come with the package, as examples; LICENCES.md beside them says where they are from."""
+"""Records that come with the package, as examples; LICENCES.md beside them says where they are from."""
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -7,6 +7,7 @@ from lgf.data.experiments import read_observations
 from lgf.data.knowledge import DataError, Knowledge
 from lgf.data.observation import Problem
 from lgf.ode.trajectory import Forcing
+from lgf.quoting import quoted
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def load_record(name: str) -> Problem:
     """The shipped record as a problem: its experiments and what is known about the system."""
     record = records().get(name)
     if record is None:
-        raise DataError(f"there is no record named {name!r}; the records are {', '.join(records())}.")
+        raise DataError(f"there is no record named {quoted(name)}; the records are {', '.join(records())}.")
     with as_file(files("lgf.data").joinpath("records", record.file)) as path:
         reading = read_observations(
             path,

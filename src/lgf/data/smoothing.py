@@ -14,6 +14,7 @@ from lgf.data.perceptron import fit_perceptron
 from lgf.data.rows import Rows, rough_noise, rows_of
 from lgf.data.whittaker import fit_whittaker
 from lgf.ode.trajectory import Forcing, Trajectory
+from lgf.quoting import quoted
 
 METHODS = ("auto", "gp", "whittaker", "spline", "mlp")
 _MOST_SAMPLES = 5000  # for the methods that are slow beyond
@@ -45,9 +46,11 @@ def complete(observation: Observation, order: int, method: str = "auto", forcing
     records that are too long for it.
     """
     if method not in METHODS:
-        raise DataError(f"the smoothing method is {method!r}; choose from {', '.join(METHODS)}.")
+        raise DataError(f"the smoothing method is {quoted(method)}; choose from {', '.join(METHODS)}.")
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or not 0 <= order <= HIGHEST_ORDER:
-        raise DataError(f"derivatives up to {order!r} were asked for; give a whole number from 0 to {HIGHEST_ORDER}.")
+        raise DataError(
+            f"derivatives up to {quoted(order)} were asked for; give a whole number from 0 to {HIGHEST_ORDER}."
+        )
     rows, t = rows_of(observation), observation.t
     # one thread: the matrices are small, and the number of threads would show in the last digits of the result
     with threadpool_limits(limits=1, user_api="blas"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from lgf.data.delimited import read_cells, to_number
 from lgf.data.knowledge import DataError
+from lgf.quoting import quoted
 
 ColumnName = str | int
 """A name, a position counted from 0, or a position counted from 1 written as text."""
@@ -37,14 +38,15 @@ class Table:
                     return found[0]
                 if len(found) > 1:
                     raise DataError(
-                        f"{self.source} has {len(found)} columns named {column!r}; give a position instead."
+                        f"{self.source} has {len(found)} columns named {quoted(column)}; give a position instead."
                     )
             if column.isascii() and column.isdigit():
                 return self.position(int(column) - 1, what)
         elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(self.names):
             return int(column)
         raise DataError(
-            f"{self.source} has no {what} column {column!r}; its columns are {', '.join(map(repr, self.names[:12]))}."
+            f"{self.source} has no {what} column {quoted(column)}; "
+            f"its columns are {', '.join(map(quoted, self.names[:12]))}."
         )
 
     def is_numeric(self, position: int) -> bool:
@@ -59,8 +61,8 @@ class Table:
         row = next(i for i, cell in enumerate(column) if not isinstance(cell, float) and to_number(str(cell)) is None)
         where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
         raise DataError(
-            f"column {self.names[position]!r} of {self.source} holds {str(column[row])[:40]!r} ({where}), which is not "
-            "a number; correct it, or leave the cell empty if the value is missing."
+            f"column {quoted(self.names[position])} of {self.source} holds {quoted(str(column[row]))} ({where}), "
+            "which is not a number; correct it, or leave the cell empty if the value is missing."
         )
 
 

@@ -39,11 +39,6 @@ class ConstantFit:
         """Standard error of each constant."""
         return tuple(float(e) for e in np.sqrt(np.diag(self.covariance)))
 
-    @property
-    def undetermined(self) -> tuple[bool, ...]:
-        """Whether the data leave a constant open: its standard error exceeds its value."""
-        return tuple(not e < abs(v) for e, v in zip(self.errors, self.values, strict=True))
-
     def equation(self, target: Target) -> Equation:
         """The filled equation."""
         return Equation(self.skeleton, self.values, self.errors, target.formula)

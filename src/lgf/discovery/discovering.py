@@ -49,7 +49,7 @@ PAPER = DiscoverySettings(
     flow_alone=True,
 )
 
-MISSING_SHARE = 0.6
+MISSING_SHARE = 0.6  # of the proposals after the enumeration, with and without a model
 
 PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
 
@@ -110,14 +110,13 @@ def discover(
     seed: int = 0,
     n_jobs: int = 1,
     warm: Sequence[Proposal] = (),
-    population: Population | None = None,
     progress: Progress | None = None,
     mapper: Mapper | None = None,
 ) -> Discovery:
     """The equation of the problem.
 
-    warm proposals (the user's own equations, or the best of an earlier run) are tried first. A population of an
-    earlier run is taken over. KeyboardInterrupt ends the search early; what was found so far is still chosen from.
+    warm proposals (the user's own equations, or the best of an earlier run) are tried first. KeyboardInterrupt ends the
+    search early; what was found so far is still chosen from.
     """
     started = time.monotonic()
     orders = problem.orders
@@ -128,7 +127,7 @@ def discover(
     languages = [make_language(grammar, problem, targets[o]) for o in orders]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective)
     mapper = mapper or joblib_map(n_jobs)
-    population = Population() if population is None else population
+    population = Population()
     for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
     schedule: list[tuple[Proposer, int]] = [

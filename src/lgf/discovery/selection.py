@@ -157,6 +157,6 @@ def choose(
     return next(c for c in sorted(equals, key=virtues, reverse=True) if c is best or accept(c))
 
 
-def indistinguishable(candidates: Sequence[Candidate], best: Candidate, units: float = INDISTINGUISHABLE):
+def indistinguishable(candidates: Sequence[Candidate], best: Candidate) -> list[Candidate]:
     """The candidates whose objective is within a few units of the best: the data cannot tell them apart."""
-    return [c for c in candidates if c.objective <= best.objective + units]
+    return [c for c in candidates if c.objective <= best.objective + INDISTINGUISHABLE]

@@ -3,6 +3,8 @@
 import difflib
 from dataclasses import dataclass
 
+from lgf.quoting import quoted
+
 
 class GrammarError(ValueError):
     """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
@@ -38,4 +40,4 @@ class Place:
 def like(word: str, known: tuple[str, ...]) -> str:
     """The nearest known word as a question to add to a complaint; nothing if none is near."""
     close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return f" (did you mean {quoted(close[0])}?)" if close else ""

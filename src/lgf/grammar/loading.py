@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lgf.grammar.reading import read_grammar
 from lgf.grammar.rules import Grammar
+from lgf.quoting import quoted
 
 
 def grammar_names() -> tuple[str, ...]:
@@ -21,7 +22,7 @@ def load_grammar(name_or_path: str | Path) -> Grammar:
     path = Path(name_or_path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"no grammar or file is called {str(name_or_path)!r}; give the path of a file or one of "
+            f"no grammar or file is called {quoted(str(name_or_path))}; give the path of a file or one of "
             f"{', '.join(grammar_names())}."
         )
     return read_grammar(path.read_text(encoding="utf-8"), name=path.stem, where=path.name)

@@ -15,6 +15,7 @@ from lark.lexer import Lexer
 from lgf.grammar.derivation import Derivation
 from lgf.grammar.rules import Grammar
 from lgf.grammar.vocabulary import UnknownCharacter, words
+from lgf.quoting import quoted
 
 
 class ParseError(ValueError):
@@ -28,13 +29,15 @@ def parse(grammar: Grammar, sentence: str) -> Derivation:
     try:
         for word, column in words(sentence):
             if word not in terminals:
-                raise _complaint(grammar, sentence, f"{word!r} at column {column + 1} is not a word of the grammar")
+                raise _complaint(
+                    grammar, sentence, f"{quoted(word)} at column {column + 1} is not a word of the grammar"
+                )
             tokens.append(Token(terminals[word], word, column=column + 1))
         tree: Any = parser.parse(tokens)  # pyright: ignore[reportArgumentType]
     except UnknownCharacter as unknown:
         raise _complaint(grammar, sentence, f"{unknown} (column {unknown.column + 1})") from None
     except UnexpectedToken as unexpected:
-        where = f"{str(unexpected.token)!r} at column {unexpected.token.column}"
+        where = f"{quoted(str(unexpected.token))} at column {unexpected.token.column}"
         raise _complaint(grammar, sentence, f"{where} cannot stand there") from None
     except UnexpectedEOF:
         raise _complaint(grammar, sentence, "it ends too early") from None
@@ -75,7 +78,7 @@ def _rules(tree: Tree[Token]) -> Iterator[int]:
 
 
 def _complaint(grammar: Grammar, sentence: str, reason: str) -> ParseError:
-    shown = sentence if len(sentence) <= 80 else sentence[:77] + "..."
     return ParseError(
-        f"{shown!r} is not a sentence of grammar {grammar.name!r}: {reason}; spell it as the grammar does."
+        f"{quoted(sentence)} is not a sentence of grammar {quoted(grammar.name)}: {reason}; "
+        "spell it as the grammar does."
     )

@@ -19,6 +19,7 @@ from lgf.grammar.diagnostics import Place, like
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
 from lgf.grammar.vocabulary import SIGNS, UnknownCharacter, is_terminal, words
 from lgf.grammar.wellformedness import check_structure, check_symbols
+from lgf.quoting import quoted
 
 DEFAULT_MAX_LENGTH = 40
 LONGEST_MAX_LENGTH = 1000
@@ -35,7 +36,7 @@ _ANNOTATION = re.compile(r"\[(?P<weight>[^\]]*)\]|\{(?P<conditions>[^}]*)\}|[\[{
 
 def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> Grammar:
     """The grammar that the text describes; `name` is used unless the text has one, `where` in complaints."""
-    where = where or f"grammar {name!r}"
+    where = where or f"grammar {quoted(name)}"
     lines = text.splitlines() or [""]
     settings: dict[str, tuple[str, Place]] = {}
     rules: list[tuple[Rule, Place]] = []
@@ -83,9 +84,9 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
 def _check_setting(key: str, settings: dict[str, tuple[str, Place]], place: Place) -> None:
     known = ("name", "template", "max_length", "summand")
     if key not in known:
-        raise place.error(f"unknown setting {key!r}: the settings are {', '.join(known)}{like(key, known)}")
+        raise place.error(f"unknown setting {quoted(key)}: the settings are {', '.join(known)}{like(key, known)}")
     if key in settings:
-        raise place.error(f"{key!r} is set a second time: keep one of the two lines")
+        raise place.error(f"{quoted(key)} is set a second time: keep one of the two lines")
 
 
 def _left_hand_side(content: str, place: Place) -> tuple[str, int]:
@@ -94,9 +95,9 @@ def _left_hand_side(content: str, place: Place) -> tuple[str, int]:
         raise place.error("missing arrow: a rule reads 'name -> alternative | alternative', a setting 'key: value'")
     lhs = content[:arrow].strip()
     if not _NAME.fullmatch(lhs):
-        raise place.error(f"{lhs!r} cannot be a nonterminal: a name of letters, digits and _ stands before '->'")
+        raise place.error(f"{quoted(lhs)} cannot be a nonterminal: a name of letters, digits and _ stands before '->'")
     if is_terminal(lhs):
-        raise place.error(f"{lhs!r} is a word of the vocabulary and cannot be a nonterminal: choose another name")
+        raise place.error(f"{quoted(lhs)} is a word of the vocabulary and cannot be a nonterminal: choose another name")
     return lhs, arrow + 2
 
 
@@ -153,7 +154,7 @@ def _weight(text: str, place: Place) -> float:
     text = text.strip()  # of more than float() takes away
     weight = float(text) if _WEIGHT.fullmatch(text) else math.nan
     if not (math.isfinite(weight) and weight >= 0):
-        raise place.error(f"bad weight {text!r}: give a finite number that is not negative")
+        raise place.error(f"bad weight {quoted(text)}: give a finite number that is not negative")
     return weight
 
 
@@ -168,8 +169,8 @@ def _conditions(text: str, place: Place) -> tuple[int | None, bool | None]:
             forced = condition == "forced"
         else:
             raise place.error(
-                f"bad condition {condition!r}: the conditions are 'order 1', 'order 2', ..., 'forced' and 'free', "
-                "at most one of each kind"
+                f"bad condition {quoted(condition)}: the conditions are 'order 1', 'order 2', ..., 'forced' and "
+                "'free', at most one of each kind"
             )
     return order, forced
 
@@ -179,7 +180,9 @@ def _body(text: str, begin: int, place: Place) -> tuple[str, ...]:
     try:
         for word, column in words(text):
             if body and body[-1] not in SIGNS and word not in SIGNS and is_terminal(body[-1]) and is_terminal(word):
-                raise place.at(begin + column).error(f"no sign stands between {body[-1]!r} and {word!r}: write '*'")
+                raise place.at(begin + column).error(
+                    f"no sign stands between {quoted(body[-1])} and {quoted(word)}: write '*'"
+                )
             body.append(word)
     except UnknownCharacter as unknown:
         raise place.at(begin + unknown.column).error(
@@ -203,11 +206,11 @@ def _assemble(
     template, place = settings["template"]
     if template not in TEMPLATES:
         raise place.error(
-            f"unknown template {template!r}: it is one of {', '.join(TEMPLATES)}{like(template, TEMPLATES)}"
+            f"unknown template {quoted(template)}: it is one of {', '.join(TEMPLATES)}{like(template, TEMPLATES)}"
         )
     length, place = settings.get("max_length", (str(DEFAULT_MAX_LENGTH), first))
     if not (re.fullmatch(r"[0-9]{1,6}", length) and 0 < int(length) <= LONGEST_MAX_LENGTH):
-        raise place.error(f"bad max_length {length!r}: give a whole number from 1 to {LONGEST_MAX_LENGTH}")
+        raise place.error(f"bad max_length {quoted(length)}: give a whole number from 1 to {LONGEST_MAX_LENGTH}")
     title, title_place = settings.get("name", (name, first))
     if not title:
         raise title_place.error("the name is empty: write one or take the line away")
@@ -215,7 +218,7 @@ def _assemble(
     summand, summand_place = settings.get("summand", ("", first))
     for symbol in summand.split():
         if symbol not in places:
-            raise summand_place.error(f"undefined nonterminal {symbol!r} in summand{like(symbol, tuple(places))}")
+            raise summand_place.error(f"undefined nonterminal {quoted(symbol)} in summand{like(symbol, tuple(places))}")
     rules = tuple(rule for rule, _ in placed)
     grammar = Grammar(title, template, rules, int(length), tuple(summand.split()), documentation)
     check_structure(grammar, placed, places, place)

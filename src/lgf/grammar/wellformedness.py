@@ -8,6 +8,7 @@ from lgf.grammar.restriction import reachable, terminating
 from lgf.grammar.rules import Grammar, Rule
 from lgf.grammar.tables import shortest
 from lgf.grammar.vocabulary import FUNCTIONS, is_terminal, words
+from lgf.quoting import quoted
 
 
 def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) -> None:
@@ -19,12 +20,16 @@ def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) ->
                 continue
             spot = place.at(_column_of(place, i))
             if rule.body[i + 1 : i + 2] == ("(",):
-                raise spot.error(f"unknown function {symbol!r}: the functions are {', '.join(FUNCTIONS)} and diff")
+                raise spot.error(
+                    f"unknown function {quoted(symbol)}: the functions are {', '.join(FUNCTIONS)} and diff"
+                )
             if symbol.endswith("'"):
-                raise spot.error(f"unknown variable {symbol!r}: the states are u, x0, x1, ... with primes, time is t")
+                raise spot.error(
+                    f"unknown variable {quoted(symbol)}: the states are u, x0, x1, ... with primes, time is t"
+                )
             hint = like(symbol, (*places, *FUNCTIONS))
             raise spot.error(
-                f"undefined nonterminal or unknown variable {symbol!r}: write a rule '{symbol} -> ...', or use "
+                f"undefined nonterminal or unknown variable {quoted(symbol)}: write a rule for it, or use "
                 f"a variable (t, u, u', x0, x1, ..., F) or the open constant C{hint}"
             )
         if (rule.lhs, rule.body) in seen:
@@ -50,17 +55,17 @@ def check_structure(
     for lhs, weight in weights.items():
         if not 0 < weight < math.inf:
             raise places[lhs].error(
-                f"bad weights: those of {lhs!r} add up to {weight}; give one that is positive and finite"
+                f"bad weights: those of {quoted(lhs)} add up to {weight}; give one that is positive and finite"
             )
     for good, (rule, place) in zip(terminating(grammar), placed, strict=True):
         if not good:
             raise place.error(
-                f"this rule can never terminate: give {_endless(grammar, rule)!r} an alternative that ends"
+                f"this rule can never terminate: give {quoted(_endless(grammar, rule))} an alternative that ends"
             )
     for good, (rule, place) in zip(reachable(grammar), placed, strict=True):
         if not good:
             raise place.error(
-                f"unreachable rule: {grammar.start!r} never leads to {rule.lhs!r}; use it or take it away"
+                f"unreachable rule: {quoted(grammar.start)} never leads to {quoted(rule.lhs)}; use it or take it away"
             )
     needed = int(shortest(grammar)[0])
     if needed > grammar.max_length:

@@ -22,6 +22,7 @@ from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, decode, emp
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
 from lgf.latent.guidance import Predictor
+from lgf.quoting import quoted
 
 FORMAT = 1
 LARGEST = 10_000_000
@@ -101,7 +102,7 @@ def load_bundle(name_or_path: str | Path) -> ModelBundle:
     folder = files("lgf").joinpath("models", str(name_or_path)) if known else Path(name_or_path)
     if not folder.joinpath(_FACTS).is_file() or not folder.joinpath(_WEIGHTS).is_file():
         raise BundleError(
-            f"no model is called {str(name_or_path)!r}; give a folder with {_FACTS} and {_WEIGHTS}, or one of "
+            f"no model is called {quoted(str(name_or_path))}; give a folder with {_FACTS} and {_WEIGHTS}, or one of "
             f"{', '.join(bundle_names()) or 'none installed'}."
         )
     facts, weights = (_beginning(folder.joinpath(name)) for name in (_FACTS, _WEIGHTS))

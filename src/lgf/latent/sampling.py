@@ -58,12 +58,10 @@ def resample(
     guides: Sequence[Guide] = (),
     settings: SamplingSettings = DEFAULTS,
     time: ArrayLike | None = None,
-    keep: bool = True,
 ) -> NDArray[np.int8]:
-    """The tokens [n, D] with those `masked` [n, D] noised and sampled anew, given the others.
+    """The tokens [n, D] with those `masked` [n, D] noised and sampled anew, given the others, which stay as they are.
 
-    The chain starts at `time`, one number or one per row; None is the share of tokens not masked. With `keep` the
-    others stay as they are, without it the chain may change them too.
+    The chain starts at `time`, one number or one per row; None is the share of tokens not masked.
     """
     layout = denoiser.layout
     given = torch.as_tensor(np.asarray(tokens), dtype=torch.long)
@@ -86,8 +84,7 @@ def resample(
     was_training = denoiser.training
     denoiser.eval()
     for rows in torch.arange(len(x)).split(settings.batch):
-        kept = ~hidden[rows] if keep else torch.zeros_like(hidden[rows])
-        x[rows] = walk(chain, x[rows], kept, start[rows])
+        x[rows] = walk(chain, x[rows], ~hidden[rows], start[rows])
     denoiser.train(was_training)
     return x.numpy().astype(np.int8)
 

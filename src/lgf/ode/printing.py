@@ -16,7 +16,7 @@ def format_number(value: float, error: float | None = None) -> str:
         return repr(value)
     if error is not None and math.isfinite(error) and error > 0.0 and value != 0.0:
         digits = math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2
-        text = f"{value:#.{min(max(digits, 1), 15)}g}".rstrip(".")
+        text = f"{value:#.{min(max(digits, 1), 15)}g}".rstrip(".").replace(".e", "e")
         if "e" in text and 1e-4 <= abs(value) < 1e15:
             text = f"{float(text):.0f}"
         return text

@@ -23,6 +23,7 @@ from lgf.ode.expression import (
     power,
     symbol,
 )
+from lgf.quoting import quoted
 
 MAX_LENGTH = 3_000  # characters; keeps the slowest text far below 50 ms
 MAX_DEPTH = 64  # nested parentheses and powers; five Python frames each, of the thousand there are
@@ -100,7 +101,8 @@ class _Reader:
             if token.kind == ")":
                 self.fail("a ')' without its '('; remove it", token.position)
             self.fail(
-                f"{token.text[:20]!r} cannot follow here; write * between factors, + or - between terms", token.position
+                f"{quoted(token.text)} cannot follow here; write * between factors, + or - between terms",
+                token.position,
             )
         if not all(math.isfinite(n.args[0]) for n in result.nodes() if n.head == "number"):
             self.fail("the numbers are too large to compute with; rescale them", start)
@@ -135,7 +137,7 @@ class _Reader:
     def expect(self, kind: str, where: str) -> _Token:
         token = self.tokens[self.at]
         if token.kind != kind:
-            self.fail(f"{kind!r} was expected {where}, got {token.text[:20]!r}", token.position)
+            self.fail(f"{kind!r} was expected {where}, got {quoted(token.text)}", token.position)
         self.at += 1
         return token
 
@@ -212,7 +214,7 @@ class _Reader:
             return inside
         if token.kind == "name":
             return self.named(token)
-        return self.fail(f"a number, a name or '(' was expected, got {token.text[:20]!r}", token.position)
+        return self.fail(f"a number, a name or '(' was expected, got {quoted(token.text)}", token.position)
 
     def named(self, token: _Token) -> Expression:
         name = token.text
@@ -237,7 +239,7 @@ class _Reader:
         leibniz = _LEIBNIZ.fullmatch(name)
         if leibniz:
             return self.leibniz(token, leibniz[1], leibniz[2])
-        return self.fail(f"the name {name[:20]!r} is not known; known are {_KNOWN}", token.position)
+        return self.fail(f"the name {quoted(name)} is not known; known are {_KNOWN}", token.position)
 
     def of_time(self) -> bool:
         """Whether `(t)` comes next; if so it is consumed."""
@@ -293,7 +295,7 @@ class _Reader:
         """du/dt, d2u/dt2."""
         ahead = self.tokens[self.at : self.at + 3]
         if len(ahead) < 3 or ahead[0].kind != "/" or ahead[1].text != f"dt{times}":
-            self.fail(f"{token.text!r} must be followed by /dt{times}; or write {name}'", token.position)
+            self.fail(f"{quoted(token.text)} must be followed by /dt{times}; or write {name}'", token.position)
         if ahead[2].kind in ("^", "**"):
             self.fail(
                 f"write ({token.text}/dt{times})^n or {name}'^n, so that it is clear what the power is of",

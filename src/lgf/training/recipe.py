@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lgf.latent.autoencoder import AutoencoderSettings
 from lgf.latent.flow import DenoiserSettings, Noise
+from lgf.quoting import quoted
 
 LONGEST = 10_000  # characters; dotted keys take time with their square
 
@@ -118,7 +119,7 @@ def load_recipe(path: str | Path) -> Recipe:
     try:
         there = beside.is_file()
     except OSError as error:
-        raise RecipeError(f"{file.name} says grammar = {recipe.grammar[:40]!r}: {error.strerror}.") from error
+        raise RecipeError(f"{file.name} says grammar = {quoted(recipe.grammar)}: {error.strerror}.") from error
     return recipe.model_copy(update={"grammar": str(beside)}) if there else recipe
 
 
@@ -127,10 +128,10 @@ def _complaint(file: str, error: ValidationError) -> str:
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
         known = _known(first["loc"][:-1])
-        return f"{file} has a key {key!r} that no recipe has; the keys there are {', '.join(known)}."
+        return f"{file} has a key {quoted(key)} that no recipe has; the keys there are {', '.join(known)}."
     if first["type"] == "missing":
-        return f"{file} lacks the key {key!r}; write it."
-    return f"{file} says {key} = {first['input']!r}: {first['msg'].lower()}."
+        return f"{file} lacks the key {quoted(key)}; write it."
+    return f"{file} says {key} = {quoted(first['input'])}: {first['msg'].lower()}."
 
 
 def _known(place: tuple[int | str, ...]) -> list[str]:
