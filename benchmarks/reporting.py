@@ -189,7 +189,8 @@ def floor_section(found: dict[str, Any]) -> str:
     return (
         "## The fit alone\n\n"
         f"The true structures, fitted from no start to {found['seeds']} noise draws: {near} of {total} published "
-        f"problems come within 1.5 times the floor on u. Above it: {', '.join(above) or 'none'}. "
+        f"problems come within 1.5 times the floor on u. Of all {len(found['problems'])} these do not: "
+        f"{', '.join(above) or 'none'}. "
         "Problem by problem: `benchmarks/results/floor.json`.\n"
     )
 
