@@ -15,7 +15,7 @@ from lgf.discovery.language import explicit_form, linear_form, make_language, te
 from lgf.discovery.objective import HOPELESS, Criterion, ObjectiveSettings, objective
 from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
 from lgf.discovery.search import SearchSettings, joblib_map, search
-from lgf.discovery.selection import choose, confirmed, finalists, steady
+from lgf.discovery.selection import BARE_MENTION, INDISTINGUISHABLE, choose, confirmed, finalists, handicap_of, steady
 from lgf.discovery.target import make_target
 from lgf.grammar import load_grammar
 from lgf.ode.skeleton import Equation, Skeleton
@@ -204,15 +204,21 @@ def test_an_equation_that_only_the_kernels_can_solve_is_not_chosen(stage):
     assert choose([good, better], 60, lambda c: False) is better
 
 
-def test_among_equals_the_most_virtuous_comes_first(stage):
+def test_a_handicap_is_what_a_candidate_must_be_better_by(stage):
     _target, language, evaluator = stage
     good, better = (evaluator(p) for p in EnumerationProposer([language]).ask(2))
-    near, far = (replace(better, objective=good.objective - gap) for gap in (5, 7))
-    assert choose([good, near], 60, lambda c: True, lambda c: (c is good,)) is good
-    assert choose([good, far], 60, lambda c: True, lambda c: (c is good,)) is far
-    assert choose([good, near], 60, lambda c: c is near, lambda c: (c is good,)) is near
-    assert choose([good, near], 60, lambda c: True, lambda c: (False,)) is near
-    assert choose([good, near], 60, lambda c: True, lambda c: (c is good, c is near)) is good
+    better = replace(better, objective=good.objective - 5)
+    for units, wanted in ((4, better), (6, good)):
+        assert choose([good, better], 60, lambda c: True, lambda c, u=units: u * (c is better)) is wanted
+    assert choose([good, better], 60, lambda c: c is better, lambda c: 6 * (c is better)) is better
+
+
+def test_time_in_an_equation_must_be_worth_more_than_a_bare_mention(stage):
+    target, language, evaluator = stage
+    said = [encoding(STANDARD, Skeleton.read(text), 1, False).derivation for text in ("u' = C*u", "u' = C*t")]
+    without, with_t = (evaluator(propose(language, d, "test")) for d in said)
+    assert handicap_of(without, logistic(), target) == 0.0
+    assert handicap_of(with_t, logistic(), target) == BARE_MENTION
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -227,7 +233,9 @@ def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
     rest = float(sound.fit.initial[0, 0]) - 0.2 * float(target.noise[0])
     falling = Skeleton.read("u' = C*u + C*u^2 + C")
     fit = replace(sound.fit, skeleton=falling, values=(2.1, -0.5, 0.5 * rest**2 - 2.1 * rest), covariance=np.eye(3))
-    assert steady(replace(sound, fit=fit), problem, target) is known
+    moved = replace(sound, fit=fit)
+    assert steady(moved, problem, target) is known
+    assert handicap_of(moved, problem, target) == (0.0 if known else INDISTINGUISHABLE)
 
 
 def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):

@@ -19,7 +19,7 @@ from lgf.discovery.missing import MissingTermProposer
 from lgf.discovery.objective import Criterion, ObjectiveSettings
 from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MixedProposer, Proposer
 from lgf.discovery.search import Iteration, Mapper, Progress, SearchSettings, joblib_map, search
-from lgf.discovery.selection import choose, confirmed, finalists, held_out_losses, indistinguishable, steady
+from lgf.discovery.selection import choose, confirmed, finalists, handicap_of, held_out_losses, indistinguishable
 from lgf.discovery.target import Target, make_target
 from lgf.grammar import Grammar
 from lgf.ode.skeleton import Equation, Skeleton
@@ -156,7 +156,7 @@ def discover(
         last,
         problem.n_samples,
         lambda c: confirmed(c, problem, targets[c.skeleton.order]),
-        lambda c: (steady(c, problem, targets[c.skeleton.order]), c.skeleton.autonomous),
+        lambda c: handicap_of(c, problem, targets[c.skeleton.order]),
     )
     return Discovery(
         best=best,

@@ -22,7 +22,10 @@ from lgf.ode.simplification import simplify
 from lgf.ode.solving import solve
 from lgf.ode.trajectory import SolveStatus, relative_l2
 
-INDISTINGUISHABLE = 6.0  # units of description length
+# Units of description length, by the scale of Kass and Raftery for differences of BIC: up to 2 a difference is "not
+# worth more than a bare mention", above 6 it is "strong".
+BARE_MENTION = 2.0
+INDISTINGUISHABLE = 6.0
 SAME = 0.01  # relative difference of two trajectories that count as one
 STEADY = 1.0  # relative difference of trajectories above which a start within the noise leads somewhere else
 MOST_CHECKED = 6
@@ -138,23 +141,34 @@ def choose(
     candidates: Sequence[Candidate],
     n_samples: int,
     accept: Callable[[Candidate], bool],
-    virtues: Callable[[Candidate], tuple[bool, ...]] = lambda candidate: (),
+    handicap: Callable[[Candidate], float] = lambda candidate: 0.0,
 ) -> Candidate:
     """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
 
-    If none of the first few is acceptable the first one is it all the same. Among those that the data cannot tell apart
-    from it the most virtuous comes first, the first virtue before the second.
+    A handicap is what a candidate must be better by than one without. If none of the first few is acceptable the first
+    one is it all the same.
     """
 
     def worth(candidate: Candidate) -> float:
+        value = candidate.objective + handicap(candidate)
         if candidate.held_out is None or not math.isfinite(candidate.loss):
-            return candidate.objective
-        return candidate.objective + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
+            return value
+        return value + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
 
     ranked = sorted(candidates, key=worth)
-    best = next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
-    equals = [c for c in ranked if worth(c) <= worth(best) + INDISTINGUISHABLE]
-    return next(c for c in sorted(equals, key=virtues, reverse=True) if c is best or accept(c))
+    return next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
+
+
+def handicap_of(candidate: Candidate, problem: Problem, target: Target) -> float:
+    """The units of description length by which the data must speak for what is not believed without them.
+
+    That an equation needs its start finer than it is known; and that time occurs in it: over one record any smooth term
+    can be traded for one in t, which is wrong from another start.
+    """
+    if not math.isfinite(candidate.loss):
+        return 0.0
+    unsteady = 0.0 if steady(candidate, problem, target) else INDISTINGUISHABLE
+    return unsteady + (0.0 if candidate.skeleton.autonomous else BARE_MENTION)
 
 
 def indistinguishable(candidates: Sequence[Candidate], best: Candidate) -> list[Candidate]:
