@@ -1,4 +1,4 @@
-"""gplearn: genetic programming, 1,000 programs for 30 generations, the parsimony pressure chosen by gplearn itself."""
+"""gplearn: genetic programming, 1,000 programs for 30 generations, with gplearn's own default parsimony pressure."""
 
 import numpy as np
 from gplearn.functions import _Function, make_function
@@ -34,7 +34,6 @@ def solve(task: Task) -> tuple[str, float]:
         function_set=functions,
         const_range=(-5.0, 5.0),
         metric="mse",
-        parsimony_coefficient="auto",
         p_crossover=0.7,
         p_subtree_mutation=0.1,
         p_hoist_mutation=0.05,
