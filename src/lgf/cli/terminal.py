@@ -15,7 +15,7 @@ from lgf.discovery.candidate import Candidate
 from lgf.discovery.discovering import warm_up
 from lgf.discovery.search import Iteration
 from lgf.journal import Tick
-from lgf.ode import kernels
+from lgf.ode.kernels.trajectory_fit import fit_trajectory
 from lgf.ode.operator_form import in_operator_form
 from lgf.ode.skeleton import Equation
 
@@ -81,10 +81,17 @@ class _Display:
 
 def compiling(console: Console) -> None:
     """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
-    here = Path(kernels.__file__).parent / "__pycache__"
-    if not any(here.glob("*.nbi")):
-        console.print("compiling the numerical kernels, once; this takes a minute or two ...", style="dim")
-        warm_up()
+    kept = fit_trajectory.stats.cache_path
+    if kept is None:
+        how = "as in every run, because no folder can be written to keep them in (name one by NUMBA_CACHE_DIR)"
+    elif any(Path(kept).glob("*.nbi")):
+        return
+    else:
+        how = "once"
+    console.print(
+        f"compiling the numerical kernels, {how}; this takes a minute or two ...", style="dim", soft_wrap=True
+    )
+    warm_up()
 
 
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:
