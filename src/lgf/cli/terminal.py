@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -34,8 +34,13 @@ def following(question: Question, console: Console) -> Iterator[Notify | None]:
         yield None
         return
     display = _Display(question)
-    with Live(display, console=console, refresh_per_second=4, transient=True):
+    live = Live(display, console=console, refresh_per_second=4, transient=True)
+    live.start()
+    try:
         yield display.notify
+    finally:
+        with suppress(OSError):  # the terminal may be gone by now, but what was found there is not
+            live.stop()
 
 
 class _Display:
