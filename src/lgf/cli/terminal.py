@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from lgf.asking import Notify, Question
+from lgf.compilation import kept_in
 from lgf.data import Finding
 from lgf.discovery.candidate import Candidate
 from lgf.discovery.discovering import warm_up
@@ -86,10 +86,10 @@ class _Display:
 
 def compiling(console: Console) -> None:
     """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
-    kept = fit_trajectory.stats.cache_path
+    kept = kept_in(fit_trajectory)
     if kept is None:
         how = "as in every run, because no folder can be written to keep them in (name one by NUMBA_CACHE_DIR)"
-    elif any(Path(kept).glob("*.nbi")):
+    elif any(kept.glob("*.nbi")):
         return
     else:
         how = "once"
