@@ -1,10 +1,12 @@
 """Ctrl-C, a closed terminal or a time limit at a process of its own, wherever it is then, in compiled kernels too."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,27 @@ def test_an_interruption_gives_the_best_so_far(tmp_path, name):
     assert "Traceback" not in err
     assert "--resume run" in err
     assert json.loads(Path(tmp_path, "run/equation.json").read_text())["interrupted"] is True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo terminals here")
+def test_a_terminal_closed_under_the_live_display(tmp_path):
+    # The process gets the hang-up only from a terminal that is its own.
+    program = (
+        "import fcntl, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+        "fcntl.ioctl(0, termios.TIOCSCTTY, 0); from lgf.cli import main; sys.exit(main())"
+    )
+    ours, its = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *ORDER], cwd=tmp_path, stdin=its, stdout=its, stderr=its, start_new_session=True
+    )
+    os.close(its)
+    os.set_blocking(ours, False)
+    journal = Path(tmp_path, "run/candidates.jsonl")
+    while process.poll() is None and not (journal.exists() and journal.stat().st_size):
+        with suppress(BlockingIOError):
+            os.read(ours, 65536)
+        time.sleep(0.01)
+    os.close(ours)
+    process.wait()
+    assert json.loads(Path(tmp_path, "run/equation.json").read_text())["interrupted"] is True
+    assert Path(tmp_path, "run/report.html").is_file()

@@ -2,20 +2,20 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from lgf.asking import Notify, Question
+from lgf.compilation import kept_in
 from lgf.data import Finding
 from lgf.discovery.candidate import Candidate
 from lgf.discovery.discovering import warm_up
 from lgf.discovery.search import Iteration
 from lgf.journal import Tick
-from lgf.ode import kernels
+from lgf.ode.kernels.trajectory_fit import fit_trajectory
 from lgf.ode.operator_form import in_operator_form
 from lgf.ode.skeleton import Equation
 
@@ -34,8 +34,13 @@ def following(question: Question, console: Console) -> Iterator[Notify | None]:
         yield None
         return
     display = _Display(question)
-    with Live(display, console=console, refresh_per_second=4, transient=True):
+    live = Live(display, console=console, refresh_per_second=4, transient=True)
+    live.start()
+    try:
         yield display.notify
+    finally:
+        with suppress(OSError):  # the terminal may be gone by now, but what was found there is not
+            live.stop()
 
 
 class _Display:
@@ -81,10 +86,17 @@ class _Display:
 
 def compiling(console: Console) -> None:
     """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
-    here = Path(kernels.__file__).parent / "__pycache__"
-    if not any(here.glob("*.nbi")):
-        console.print("compiling the numerical kernels, once; this takes a minute or two ...", style="dim")
-        warm_up()
+    kept = kept_in(fit_trajectory)
+    if kept is None:
+        how = "as in every run, because no folder can be written to keep them in (name one by NUMBA_CACHE_DIR)"
+    elif any(kept.glob("*.nbi")):
+        return
+    else:
+        how = "once"
+    console.print(
+        f"compiling the numerical kernels, {how}; this takes a minute or two ...", style="dim", soft_wrap=True
+    )
+    warm_up()
 
 
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:

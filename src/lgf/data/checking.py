@@ -224,7 +224,8 @@ def _samples_per_swing(t: np.ndarray, y: np.ndarray) -> float:
     n = int(np.clip(len(t), 16, 1 << 16))
     uniform = np.linspace(t[0], t[-1], n)
     values = np.interp(uniform, t, y)
-    wiggle = values - np.polyval(np.polyfit(uniform, values, 1), uniform)
+    centred = np.linspace(-1.0, 1.0, n)  # times far from zero would leave the line ill-conditioned
+    wiggle = values - np.polyval(np.polyfit(centred, values, 1), centred)
     if np.var(wiggle) < 0.05 * np.var(values):  # a straight line and noise: nothing swings
         return float("inf")
     power = np.abs(np.fft.rfft(wiggle * np.hanning(n))) ** 2

@@ -175,6 +175,7 @@ def _check_times(t: np.ndarray) -> None:
         raise DataError(f"the time of sample {at + 1} is {t[at]}; every sample needs a finite time.")
     steps = np.diff(t)
     if np.all(steps > 0):
+        _check_spacing(t, steps)
         return
     at = int(np.flatnonzero(steps <= 0)[0])
     if steps[at] == 0:
@@ -186,6 +187,21 @@ def _check_times(t: np.ndarray) -> None:
         f"time goes back from {t[at]:.6g} to {t[at + 1]:.6g} at sample {at + 2}; sort the rows by time, or name the "
         "column that tells experiments apart."
     )
+
+
+def _check_spacing(t: np.ndarray, steps: np.ndarray) -> None:
+    """Derivatives divide by powers of these lengths, which must neither overflow nor vanish."""
+    length = float(t[-1]) - float(t[0])
+    if not 1e-30 <= length <= 1e30:
+        raise DataError(
+            f"the record is {length:.1g} long; give the times in a unit in which that is between 1e-30 and 1e30."
+        )
+    at = int(np.argmin(steps))
+    if steps[at] < 1e-15 * length:
+        raise DataError(
+            f"samples {at + 1} and {at + 2} are {steps[at]:.1g} apart in a record that is {length:.1g} long; average "
+            "the two, or remove one."
+        )
 
 
 def _check_values(values: np.ndarray, n: int) -> None:
@@ -201,8 +217,11 @@ def _check_values(values: np.ndarray, n: int) -> None:
                 f"measured column {column + 1} has {found} values that are not missing; "
                 f"at least {LEAST_SAMPLES} are needed."
             )
-    if values.size and float(np.nanmax(np.abs(values))) > 1e150:
+    largest = float(np.nanmax(np.abs(values)))
+    if largest > 1e150:
         raise DataError("the measured values exceed 1e150; give them in another unit.")
+    if 0.0 < largest < 1e-150:
+        raise DataError("the measured values are all below 1e-150; give them in another unit.")
 
 
 def _weights(weights: object, shape: tuple[int, ...]) -> np.ndarray:

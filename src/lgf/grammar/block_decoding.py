@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from lgf.compilation import KEPT
 from lgf.grammar.blocks import BLOCK, header_items
 from lgf.grammar.derivation import UNLIMITED
 from lgf.grammar.machine import derive
@@ -132,7 +133,7 @@ def _least(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.minimum(total, NEVER)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def _derive_all(whole, rules, whole_header, header, summand, counts, head, slots, max_order, out):
     n_slots, longest = slots.shape[1], slots.shape[2]
     max_length = out.shape[1]
@@ -158,7 +159,7 @@ def _derive_all(whole, rules, whole_header, header, summand, counts, head, slots
         _derive_header(whole, rules, whole_header, header, count, head[n], room, max_order, blocks, lengths, out[n])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def _choose_slots(rules, slots, symbol, counts, present):
     """Marks in `present` the slots that hold a summand; gives their number, one of `counts`."""
     padding = slots.shape[2] - 1
@@ -185,7 +186,7 @@ def _choose_slots(rules, slots, symbol, counts, present):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def _derive_header(whole, rules, whole_header, header, count, logits, room, max_order, blocks, lengths, out):
     """Writes the header with its summands into `out`; `room` is the number of rules the header may have."""
     n_counts = header.cost.shape[1]
@@ -250,7 +251,7 @@ def _derive_header(whole, rules, whole_header, header, count, logits, room, max_
             top += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def _cost(first, second, count):
     """The least cost of `count` summands shared by both."""
     least = NEVER

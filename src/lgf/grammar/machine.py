@@ -8,8 +8,10 @@ room for its shortest completion reserved, so a derivation always ends within it
 import numpy as np
 from numba import njit
 
+from lgf.compilation import KEPT
 
-@njit(cache=True, nogil=True)
+
+@njit(cache=KEPT, nogil=True)
 def admissible(tables, symbol, depth, max_order, room, found):
     """Fills `found` with the rules of `symbol` that fit into `room` and its derivative cap; gives their number."""
     count = 0
@@ -21,7 +23,7 @@ def admissible(tables, symbol, depth, max_order, room, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def expand(tables, rule, depth, stack, depths, top):
     """Puts the nonterminals of the rule's body on the stack; gives its new height."""
     if tables.differentiates[rule]:
@@ -33,7 +35,7 @@ def expand(tables, rule, depth, stack, depths, top):
     return top
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def derive(tables, logits, start, length, max_order, out):
     """Writes the likeliest admissible rules, greedily, into `out`; gives how many (0: no room for any sentence)."""
     stack = np.empty(length + 1, dtype=np.int32)
@@ -64,14 +66,14 @@ def derive(tables, logits, start, length, max_order, out):
     return written
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def derive_all(tables, logits, start, max_order, out):
     """`derive` for each sentence of a batch."""
     for n in range(logits.shape[0]):
         derive(tables, logits[n], start, logits.shape[1], max_order, out[n])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def draw_all(tables, rng, symbol, length, max_order, out, lengths):
     """Writes random derivations, each rule with its probability among the admissible ones, and their lengths."""
     stack = np.empty(length + 1, dtype=np.int32)

@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from lgf.compilation import KEPT
 from lgf.grammar import Grammar
 from lgf.grammar.blocks import header_items
 from lgf.grammar.derivation import UNLIMITED
@@ -53,7 +54,7 @@ def placed(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=KEPT, nogil=True)
 def _place_all(tables, logits, start, max_order, out):
     length = logits.shape[1]
     stack = np.empty(length + 1, dtype=np.int32)
