@@ -18,13 +18,15 @@ _TEXT = {
     "exp": "exp({})",
 }
 
+_DEEPEST = 6  # what the reader of equations takes
+
 
 def _bounded_exponential(x: np.ndarray) -> np.ndarray:
     return np.exp(np.minimum(x, 50.0))
 
 
 def solve(task: Task) -> tuple[str, float]:
-    """The best program of the last generation, and its penalised fitness."""
+    """The best program of the last generation that nests no deeper than formulas may, and its fitness."""
     functions = [make_function(function=_bounded_exponential, name="exp", arity=1)]
     functions += [name for name in _TEXT if name != "exp"]
     size = float(np.std(task.y)) or 1.0
@@ -41,24 +43,27 @@ def solve(task: Task) -> tuple[str, float]:
         n_jobs=task.cores,
         random_state=task.seed,
     ).fit(task.X, task.y / size)
-    return f"{size!r}*{_text(model._program.program)}", float(model._program.raw_fitness_)
+    ranked = sorted((p for p in model._programs[-1] if p is not None), key=lambda program: program.fitness_)
+    best = next(p for p in ranked if _written(p.program)[1] <= _DEEPEST)
+    return f"{size!r}*{_written(best.program)[0]}", float(best.raw_fitness_)
 
 
-def _text(program: list) -> str:
-    """The program, which gplearn keeps in prefix order, as a formula."""
+def _written(program: list) -> tuple[str, int]:
+    """The program, which gplearn keeps in prefix order, as a formula, and how deep all but its sums nest."""
 
-    def read(position: int) -> tuple[str, int]:
+    def read(position: int) -> tuple[str, int, int]:
         node = program[position]
         position += 1
-        if isinstance(node, _Function):
-            parts = []
-            for _ in range(node.arity):
-                part, position = read(position)
-                parts.append(part)
-            return _TEXT[node.name].format(*parts), position
-        return (f"x{node}" if isinstance(node, int) else f"({float(node)!r})"), position
+        if not isinstance(node, _Function):
+            return (f"x{node}" if isinstance(node, int) else f"({float(node)!r})"), 0, position
+        parts, deepest = [], 0
+        for _ in range(node.arity):
+            part, depth, position = read(position)
+            parts.append(part)
+            deepest = max(deepest, depth)
+        return _TEXT[node.name].format(*parts), deepest + (node.name not in ("add", "sub")), position
 
-    return read(0)[0]
+    return read(0)[:2]
 
 
 if __name__ == "__main__":
