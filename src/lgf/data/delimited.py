@@ -13,6 +13,7 @@ from lgf.quoting import quoted
 
 MOST_BYTES = 200_000_000
 MOST_COLUMNS = 1_000
+MOST_CELLS = 5_000_000  # about 20 s to read
 LONGEST_LINE = 100_000
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", ".", "nd"})
 _DELIMITERS = ("\t", ";", ",", "|", " ")
@@ -48,6 +49,12 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
         delimiter = _delimiter([line for _, line in lines[:50]])
     elif len(delimiter) != 1:
         raise DataError(f"the delimiter is {quoted(delimiter)}; give one character.")
+    cells = len(lines) * (1 + lines[-1][1].count(delimiter))
+    if cells > MOST_CELLS:
+        raise DataError(
+            f"{name} has about {cells:,} cells; at most {MOST_CELLS:,} are read: "
+            "keep fewer columns, or every tenth row."
+        )
     rows = _split([line for _, line in lines], delimiter)
     if all(len(row) > 1 and row[-1] == "" for row in rows):
         rows = [row[:-1] for row in rows]

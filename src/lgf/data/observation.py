@@ -12,6 +12,7 @@ from lgf.ode.trajectory import Forcing, read_only
 from lgf.quoting import quoted
 
 LEAST_SAMPLES = 3
+MOST_SAMPLES = 200_000  # of all experiments: a fit of more takes seconds, and they add nothing
 HIGHEST_DERIVATIVE = 4
 
 
@@ -77,6 +78,12 @@ class Problem:
         object.__setattr__(self, "observations", tuple(self.observations))
         if not self.observations:
             raise DataError("there is no experiment in the data; give at least one.")
+        if self.n_samples > MOST_SAMPLES:
+            every = -(-self.n_samples // MOST_SAMPLES)
+            raise DataError(
+                f"there are {self.n_samples:,} samples but at most {MOST_SAMPLES:,} are searched; "
+                f"average every {every}, or keep one of them."
+            )
         order, known = self.knowledge.order, self.knowledge
         for observation in self.observations:
             where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
