@@ -16,9 +16,11 @@ from benchmarks.fuzzing.watching import Watch
 from lgf.data import DataError
 from lgf.grammar import Grammar, GrammarError, Rule, read_grammar
 from lgf.grammar.tables import NEVER, tables
+from lgf.journal import RunError
 from lgf.latent.bundle import BundleError, load_bundle
 from lgf.ode.reading import ReadingError, read_equation
 from lgf.ode.skeleton import NoEquation, Skeleton
+from lgf.runs import _checked
 from lgf.training.recipe import RecipeError, load_recipe
 
 
@@ -186,6 +188,21 @@ def test_nested_json_gives_a_sentence(tmp_path):
     (tmp_path / "weights.safetensors").write_bytes(b"")
     with pytest.raises(BundleError, match="does not describe a model"):
         load_bundle(tmp_path)
+
+
+def test_a_separator_after_an_unknown_symbol_does_not_hide_it():
+    # Python strips it off a rule as white space, the reader of words does not take it for a blank
+    with pytest.raises(GrammarError, match="undefined nonterminal") as caught:
+        read_grammar("template: explicit\nmax_length: 9\nS -> C*nowhere\x1f\n")
+    assert "line 3, column 8" in str(caught.value)
+
+
+def test_an_unprintable_key_is_not_repeated(tmp_path):
+    def knowledge():
+        raise TypeError("an unexpected keyword argument '\U0010ffff'")
+
+    with pytest.raises(RunError, match=r"argument '\?'"):
+        _checked(tmp_path, "run.json", knowledge)
 
 
 def test_a_random_generator_decides_everything():

@@ -249,4 +249,5 @@ def _checked(folder: str | Path, name: str, read: Callable[[], _Read]) -> _Read:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        said = "".join(c if c.isprintable() else "?" for c in said)
         raise RunError(f"{name} in {folder} is damaged ({said.rstrip('.')}); start the run anew.") from error

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import islice
 
 from lgf.grammar.diagnostics import Place, like
 from lgf.grammar.restriction import reachable, terminating
@@ -42,7 +43,7 @@ def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) ->
 def _column_of(place: Place, index: int) -> int:
     text = place.line[place.column :]
     body = re.split(r"[|\[{#]", text, maxsplit=1)[0]
-    return place.column + [column for _, column in words(body)][index]
+    return place.column + next(islice(words(body), index, None))[1]
 
 
 def check_structure(
