@@ -93,7 +93,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "exact_at_median_seed": sum(2 * sum(x["exact"] for x in each) > len(each) for each in by_problem.values()),
         "truth_in_set": sum(t["in_set"] for t in truths) / len(truths) if truths else None,
         "generalises": sum(s["r2"] > GENERALISES for s in starts) / len(starts) if starts else None,
-        "seconds": float(np.mean([line["seconds"] for line in lines])),
+        "cpu_seconds": float(np.mean([line["cpu_seconds"] for line in lines])),
         "evaluations": float(np.mean(evaluations)) if evaluations else None,
         "causes": dict(Counter(t["cause"] for t in truths)),
         "misses": {
@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> None:
     """Print a table for each benchmark: relative L2 errors of u, u', u'', the number of problems in brackets."""
     found = tables(args.results)
-    heads = ["C", "exact", "median", "in set", "general", "s", "tried"]
+    heads = ["C", "exact", "median", "in set", "general", "CPU s", "tried"]
     for benchmark, summaries in found.items():
         print(f"\n{benchmark.upper()}")
         errors = "best of the seeds".rjust(21) + "mean of the seeds".rjust(21)
@@ -150,7 +150,7 @@ def _line(s: dict[str, Any]) -> str:
         _optional(s, "exact_at_median_seed", "{}/" + str(s["problems"])),
         _optional(s, "truth_in_set", "{:.0%}"),
         _optional(s, "generalises", "{:.0%}"),
-        _optional(s, "seconds", "{:.1f}"),
+        _optional(s, "cpu_seconds", "{:.1f}"),
         _optional(s, "evaluations", "{:.0f}"),
     ]
     errors = _errors(s["errors"]) + _errors(s.get("mean_errors", []))

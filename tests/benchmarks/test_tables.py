@@ -15,7 +15,8 @@ def _line(problem, seed, objective, u, exact, cause, options=None):
     options = options or Options("b1")
     return {
         "problem": problem, "seed": seed, "objective": objective, "errors": [u, 2 * u], "exact": exact,
-        "complexity": 10 + seed, "other_start": {"r2": 1.0 - u, "error": u}, "seconds": 2.0, "evaluations": 100,
+        "complexity": 10 + seed, "other_start": {"r2": 1.0 - u, "error": u}, "seconds": 2.0, "cpu_seconds": 1.5,
+        "evaluations": 100,
         "truth": {"cause": cause, "in_set": exact}, "digest": options.digest(), "options": asdict(options),
         "equation": problems()[problem].true_equation().text,
     }  # fmt: skip
