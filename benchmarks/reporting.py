@@ -109,7 +109,8 @@ def peers_section(rows: Sequence[dict[str, Any]]) -> str:
         "## Peers in the same run\n\n"
         "Other programs on the same records with the same derivative estimates, each with settings that stand in the "
         "first lines of its module in `benchmarks/peers`, on two processors, one noise draw; the default's figures are "
-        "those of the same problems and draws, on one processor.\n\n"
+        "those of the same problems and draws, on one processor. Seconds are the clock's, beside other work; the load "
+        "stands in each line of the results.\n\n"
         f"{beside_default_table(rows)}\n"
     )
 
