@@ -18,7 +18,8 @@ _TEXT = {
     "exp": "exp({})",
 }
 
-_DEEPEST = 6  # what the reader of equations takes
+_DEEPEST = 5  # one less than the reader of equations takes, for the scale in front
+_NESTS = {"add": 0, "sub": 0, "log": 2, "sqrt": 2, "div": 2}  # all others once
 
 
 def _bounded_exponential(x: np.ndarray) -> np.ndarray:
@@ -61,7 +62,7 @@ def _written(program: list) -> tuple[str, int]:
             part, depth, position = read(position)
             parts.append(part)
             deepest = max(deepest, depth)
-        return _TEXT[node.name].format(*parts), deepest + (node.name not in ("add", "sub")), position
+        return _TEXT[node.name].format(*parts), deepest + _NESTS.get(node.name, 1), position
 
     return read(0)[:2]
 
