@@ -4,7 +4,7 @@ import json
 
 from benchmarks.efficiency import table
 from benchmarks.recording import RESULTS
-from benchmarks.reporting import MARKS, benchmark_section, errors, headline, markdown, with_headline
+from benchmarks.reporting import MARKS, errors, headline, markdown, with_headline
 from benchmarks.surroundings import ROOT
 from benchmarks.tables import tables
 
@@ -49,8 +49,3 @@ def test_results_are_lines_of_json():
     for file in RESULTS.glob("*.jsonl"):
         for text in file.read_text(encoding="utf-8").splitlines():
             assert isinstance(json.loads(text), dict)
-
-
-def test_a_method_of_which_no_causes_are_known_leaves_no_gap():
-    for name, summaries in tables(RESULTS).items():
-        assert ": ;" not in benchmark_section(name, summaries)

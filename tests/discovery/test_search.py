@@ -217,8 +217,10 @@ def test_time_in_an_equation_must_be_worth_more_than_a_bare_mention(stage):
     target, language, evaluator = stage
     said = [encoding(STANDARD, Skeleton.read(text), 1, False).derivation for text in ("u' = C*u", "u' = C*t")]
     without, with_t = (evaluator(propose(language, d, "test")) for d in said)
-    assert handicap_of(without, logistic(), target) == 0.0
-    assert handicap_of(with_t, logistic(), target) == BARE_MENTION
+    units = Criterion.DESCRIPTION_LENGTH
+    assert handicap_of(without, logistic(), target, units) == 0.0
+    assert handicap_of(with_t, logistic(), target, units) == BARE_MENTION
+    assert handicap_of(with_t, logistic(), target, Criterion.PAPER) == 0.0
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -235,7 +237,7 @@ def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
     fit = replace(sound.fit, skeleton=falling, values=(2.1, -0.5, 0.5 * rest**2 - 2.1 * rest), covariance=np.eye(3))
     moved = replace(sound, fit=fit)
     assert steady(moved, problem, target) is known
-    assert handicap_of(moved, problem, target) == (0.0 if known else INDISTINGUISHABLE)
+    assert handicap_of(moved, problem, target, Criterion.DESCRIPTION_LENGTH) == (0.0 if known else INDISTINGUISHABLE)
 
 
 def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):

@@ -156,7 +156,7 @@ def discover(
         last,
         problem.n_samples,
         lambda c: confirmed(c, problem, targets[c.skeleton.order]),
-        lambda c: handicap_of(c, problem, targets[c.skeleton.order]),
+        lambda c: handicap_of(c, problem, targets[c.skeleton.order], settings.objective.criterion),
     )
     return Discovery(
         best=best,

@@ -73,8 +73,10 @@ def encoding(
     order = skeleton.order if order is None else order
     allowed = restrict(grammar, order=order, forced=skeleton.forced if forced is None else forced)
     said = _search(grammar, skeleton, order, allowed)
+    if said.derivation is not None:
+        return said
     branch = branch_form(skeleton)
-    return said if said.derivation or branch is skeleton else _search(grammar, branch, order, allowed)
+    return said if branch is skeleton else _search(grammar, branch, order, allowed)
 
 
 def _search(grammar: Grammar, skeleton: Skeleton, order: int, allowed: np.ndarray) -> Encoding:

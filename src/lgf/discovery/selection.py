@@ -15,6 +15,7 @@ from lgf.discovery.constants import fit_constants
 from lgf.discovery.encoding import encoding
 from lgf.discovery.evaluation import Evaluator, bounds_of
 from lgf.discovery.language import Language, explicit_form, linear_form
+from lgf.discovery.objective import Criterion
 from lgf.discovery.proposing import propose
 from lgf.discovery.search import Mapper
 from lgf.discovery.target import Target, make_target
@@ -162,13 +163,13 @@ def choose(
     return next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
 
 
-def handicap_of(candidate: Candidate, problem: Problem, target: Target) -> float:
+def handicap_of(candidate: Candidate, problem: Problem, target: Target, criterion: Criterion) -> float:
     """The units of description length by which the data must speak for what is not believed without them.
 
     That an equation needs its start finer than it is known; and that time occurs in it: over one record any smooth term
-    can be traded for one in t, which is wrong from another start.
+    can be traded for one in t, which is wrong from another start. The paper's criterion knows no such units.
     """
-    if not math.isfinite(candidate.loss):
+    if criterion is not Criterion.DESCRIPTION_LENGTH or not math.isfinite(candidate.loss):
         return 0.0
     unsteady = 0.0 if steady(candidate, problem, target) else INDISTINGUISHABLE
     return unsteady + (0.0 if candidate.skeleton.autonomous else BARE_MENTION)
