@@ -11,12 +11,26 @@ from pathlib import Path
 
 import pytest
 
-ORDER = ["discover", "duffing", "--out", "run"]
+from lgf.cli import main
+
+ORDER = ["discover", "duffing", "--evaluations", "250", "--out", "run"]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted") / "run"
+    assert main([*ORDER[:-1], str(folder)]) == 0
+    return _answer(folder)
+
+
+def _answer(folder):
+    answer = json.loads((folder / "equation.json").read_text())
+    return {name: value for name, value in answer.items() if name not in ("seconds", "history")}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals to send here")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_an_interruption_gives_the_best_so_far(tmp_path, name):
+def test_an_interruption_gives_the_best_so_far_and_a_run_to_resume(tmp_path, name, uninterrupted):
     # Whoever runs the tests may have the signal ignored, and a child inherits that.
     heard = "signal.default_int_handler" if name == "SIGINT" else "signal.SIG_DFL"
     program = f"import signal, sys; signal.signal(signal.{name}, {heard}); from lgf.cli import main; sys.exit(main())"
@@ -33,7 +47,11 @@ def test_an_interruption_gives_the_best_so_far(tmp_path, name):
     assert out.strip().endswith("= cos(2 t)")
     assert "Traceback" not in err
     assert "--resume run" in err
-    assert json.loads(Path(tmp_path, "run/equation.json").read_text())["interrupted"] is True
+    answer = _answer(tmp_path / "run")
+    assert answer["interrupted"] is True
+    assert answer["evaluations"] < uninterrupted["evaluations"]
+    assert main(["discover", "--resume", str(tmp_path / "run")]) == 0
+    assert _answer(tmp_path / "run") == uninterrupted
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo terminals here")

@@ -90,9 +90,10 @@ def search(
             break
         proposer.tell(population)
         fresh = _fresh(proposer, population, wanted, settings.most_asks)
-        for candidate in mapper(evaluator, fresh):
+        fitted = mapper(evaluator, fresh)
+        for candidate in fitted:
             population.add(candidate)
-        evaluations += len(fresh)
+        evaluations += len(fitted)
         k = max(1, int(settings.top_share * settings.population))
         top = [c.objective for c in population.best(k)]
         last = history[-1] if history else None
@@ -100,7 +101,7 @@ def search(
             Iteration(
                 number,
                 type(proposer).__name__,
-                len(fresh),
+                len(fitted),
                 evaluations,
                 time.monotonic() - started,
                 min(top, default=0.0),
