@@ -2,7 +2,6 @@
 that each way of proposing needs, and what the variants cost."""
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import matplotlib
 import numpy as np
 
 from benchmarks.choosing import benchmark_of, chosen
-from benchmarks.efficiency import METHODS, table
+from benchmarks.efficiency import METHODS, finished, table
 from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
@@ -90,7 +89,7 @@ def evaluations(folder: Path, out: Path) -> Path | None:
     study = folder / "efficiency.jsonl"
     if not study.exists():
         return None
-    found = table([json.loads(line) for line in study.read_text().splitlines()])["evaluations"]
+    found = table(finished(study))["evaluations"]
     methods = [m for m in METHODS if any(m in row for row in found.values())]
     ranked = sorted(found, key=lambda problem: found[problem].get(methods[0], 0.0))
     figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.24 * len(ranked)), layout="constrained")

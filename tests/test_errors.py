@@ -112,7 +112,7 @@ def of_another_grammar(change):
 
 def too_large_bundle():
     bundle = load_bundle("b1")
-    bundle.metrics["padding"] = "x" * 10_000_000  # pyright: ignore[reportIndexIssue]
+    bundle.metrics["padding"] = "x" * 100_000_000  # pyright: ignore[reportIndexIssue]
     save_bundle(bundle, "large")
 
 

@@ -1,9 +1,10 @@
 """The proposer on the guided latent flow: where networks meet equations.
 
 Latent codes become derivations, derivations skeletons. What is certainly known (order, forcing, allowed rules) is
-enforced by the masks of the decoder; predictors trained during the search on everything evaluated so far guide the
-rest. Fresh sentences are sampled from noise; the codes of good candidates are noised in part, by whole summands or by
-single tokens, and denoised; of many cheap proposals the predictor's best are kept.
+enforced by the masks of the decoder. Fresh sentences are sampled from noise; the codes of good candidates are noised in
+part, by whole summands or by single tokens, and denoised. Predictors trained during the search on everything evaluated
+so far do the rest: that of stability guides the sampling where stability is known; that of the objective guides it too,
+or, by default, keeps the best of several times as many proposals.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,17 +25,16 @@ from lgf.discovery.target import Target
 from lgf.grammar import pad, unpad
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import ModelBundle
-from lgf.latent.guidance import Guide, Predictor, predict, train_predictor
+from lgf.latent.guidance import CERTAIN, Guide, Predictor, predict, train_predictor
 from lgf.latent.layout import HEADER
 from lgf.latent.sampling import SamplingSettings, resample
-from lgf.ode.stability import Verdict
 
 
 @dataclass(frozen=True)
 class FlowSettings:
     """How the flow is asked; shares are of the proposals it makes."""
 
-    guided: bool = True  # by the objective
+    guided: bool = True  # by the objective: in sampling if screening = 1, by screening otherwise
     stability: bool = True  # by stability too, where it is known
     static: bool = False  # by the order and forcing predictors of the model too, although the masks enforce these
     renoised: float = 0.7
@@ -46,7 +46,7 @@ class FlowSettings:
     quantile: float = 0.07  # "at least as good as" this share of what was seen
     temperature: float = 1.0
     least: int = 100  # evaluations before the predictors are trusted
-    sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2, exact_guidance=False)
+    sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2)
     growth: float = 2.0  # the predictors are trained again when so many times more was evaluated
     missing: float = MISSING_SHARE  # share of proposals that are missing terms, in the default proposer
     varied: float = 0.5  # share of the others that are variations made by evolution
@@ -68,7 +68,7 @@ class FlowProposer:
             self._objective = Predictor(layout, classes=0, noise=bundle.denoiser.kind)
             self._stability = Predictor(layout, classes=2, noise=bundle.denoiser.kind)
         self._target: float | None = None
-        self._stable_known = False
+        self._stability_learned = False
         self._learned = 0
         self._waiting: list[Proposal] = []
         self._codes: dict[str, np.ndarray | None] = {}
@@ -99,11 +99,15 @@ class FlowProposer:
         if self._settings.guided:
             self._objective = train_predictor(self._objective, tokens, scores, seed)
             self._target = float(np.quantile(scores, self._settings.quantile))
-        judged = [i for i, (c, _) in enumerate(coded) if c.stability is not None]
-        labels = np.array([coded[i][0].stability.verdict is not Verdict.UNSTABLE for i in judged], int)  # type: ignore[union-attr]
-        self._stable_known = self._settings.stability and len(judged) >= self._settings.least and 0 < labels.mean() < 1
-        if self._stable_known:
-            self._stability = train_predictor(self._stability, tokens[judged], labels, seed)
+        known = self._languages[0].stable
+        if self._settings.stability and known is not None:
+            judged = [(codes, c.stability.verdict) for c, codes in coded if c.stability is not None]
+            agrees = np.array([not verdict.contradicts(known) for _, verdict in judged], int)
+            self._stability_learned = len(judged) >= self._settings.least and 0 < agrees.mean() < 1
+            if self._stability_learned:
+                self._stability = train_predictor(
+                    self._stability, np.array([codes for codes, _ in judged]), agrees, seed
+                )
 
     def ask(self, n: int) -> list[Proposal]:
         """About n proposals; networks are cheaper to ask for many at once, so what is left over waits."""
@@ -139,12 +143,12 @@ class FlowProposer:
         if self._settings.static:
             static = self._bundle.predictors
             if "order" in static:
-                guides.append(Guide(static["order"], language.order))
+                guides.append(Guide(static["order"], language.order, CERTAIN))
             if "forced" in static:
-                guides.append(Guide(static["forced"], int(language.forced)))
+                guides.append(Guide(static["forced"], int(language.forced), CERTAIN))
         if objective and self._target is not None and self._settings.guided:
             guides.append(Guide(self._objective, self._target, self._settings.temperature))
-        if self._stable_known:
+        if self._stability_learned:
             guides.append(Guide(self._stability, 1, self._settings.temperature))
         return guides
 

@@ -72,6 +72,21 @@ def test_names_say_what_was_measured_and_the_guess_is_reported():
     assert read_observations(table, value="acceleration", derivative=0).observations[0].measured == (0,)
 
 
+@pytest.mark.parametrize(
+    ("columns", "time"),
+    [
+        ({"S": -T, "min": T}, "min"),
+        ({"T": -T, "t": T}, "t"),
+        ({"h": -T, "t": T}, "t"),
+        ({"x": T, "min": -T, "max": np.cos(T)}, "x"),
+        ({"u": T, "day": [f"2026-01-{k + 1:02}" for k in range(len(T))]}, "day"),
+        ({"u": -T, "h": np.concatenate([T[:5], T[: len(T) - 5]]), "run": [1] * 5 + [2] * (len(T) - 5)}, "h"),
+    ],
+)
+def test_time_is_what_is_called_so_and_increases(columns, time):
+    assert any(note.startswith(f"Time is column '{time}'") for note in read_observations(columns).notes)
+
+
 def test_experiments_of_different_lengths_with_gaps():
     frame = pd.DataFrame({
         "time": [0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 3, 4],

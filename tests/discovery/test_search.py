@@ -42,10 +42,22 @@ def test_objectives():
     assert objective(0.01, 1.0, 100, 2, 8.0, 15) == pytest.approx(
         100 * math.log(0.01) + 2 * math.log(100) + 2 * math.log(2) * 8
     )
+    assert objective(0.01, 1.0, 100, 2, 8.0, 15, 5.0) == pytest.approx(objective(0.01, 1.0, 100, 2, 8.0, 15) + 5.0)
     paper = ObjectiveSettings(criterion=Criterion.PAPER)
-    assert objective(0.01, 1.0, 100, 2, 8.0, 15, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
-    assert objective(math.inf, 3.0, 100, 2, 8.0, 15, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
+    assert objective(0.01, 1.0, 100, 2, 8.0, 15, 5.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
+    assert objective(math.inf, 3.0, 100, 2, 8.0, 15, 5.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
     assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == HOPELESS
+
+
+def test_a_fitted_initial_value_costs_as_much_as_a_constant():
+    t = np.linspace(0, 5, 80)
+    values = 2 + 3 * np.exp(-0.8 * t) + 0.02 * np.random.default_rng(0).standard_normal(len(t))
+    given = Problem((Observation(t, values),))
+    targets = {order: make_target(given, order, [complete(given.observations[0], order)]) for order in (1, 2)}
+    # The second is the first, differentiated: a constant less and an initial value more.
+    fits = [Evaluator(targets)(Proposal(Skeleton.read(text), 5.0)) for text in ("u' = C*u + C", "u'' = C*u'")]
+    assert fits[0].loss == pytest.approx(fits[1].loss, rel=1e-3)
+    assert fits[0].objective == pytest.approx(fits[1].objective, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ import pytest
 import torch
 
 from lgf.latent.flow import Denoiser, DenoiserSettings, Noise, flow_loss, noised
+from lgf.latent.guidance import Guide
 from lgf.latent.layout import HEADER, Layout
 from lgf.latent.sampling import SamplingSettings, jump_rates, resample, sample
 
 PAIR = Layout(header=2, levels=3)
 JOINT = np.array([[0.30, 0.05, 0.05], [0.02, 0.20, 0.08], [0.05, 0.05, 0.20]])
+LIKES = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.9], [0.3, 0.6, 0.1]], dtype=np.float32)
 
 
 class ExactDenoiser(torch.nn.Module):
@@ -22,6 +24,12 @@ class ExactDenoiser(torch.nn.Module):
         self.kind = kind
 
     def forward(self, x, t):
+        posterior = self.posterior(x, t)
+        marginals = torch.stack([posterior.sum(2), posterior.sum(1)], 1)
+        return (marginals / marginals.sum(-1, keepdim=True)).clamp(min=1e-30).log()
+
+    def posterior(self, x, t):
+        """p(both tokens of x_1 | x_t), up to a factor."""
         joint = torch.tensor(JOINT, dtype=torch.float32)
         states = torch.arange(3)
         likelihood = []
@@ -31,9 +39,25 @@ class ExactDenoiser(torch.nn.Module):
                 likelihood.append((here | (x[:, place, None] == 3)).float())
             else:
                 likelihood.append(t[:, None] * here + (1 - t[:, None]) / 3)
-        posterior = joint * likelihood[0][:, :, None] * likelihood[1][:, None]
-        marginals = torch.stack([posterior.sum(2), posterior.sum(1)], 1)
-        return (marginals / marginals.sum(-1, keepdim=True)).clamp(min=1e-30).log()
+        return joint * likelihood[0][:, :, None] * likelihood[1][:, None]
+
+
+class ExactPredictor:
+    """The true p(y | x_t, t) of a yes (1) that both tokens of x_1 decide, LIKES being p(yes | x_1)."""
+
+    layout, classes = PAIR, 2
+
+    def __init__(self, kind):
+        self.denoiser = ExactDenoiser(kind)
+
+    def changed(self, x, t, where):
+        """Log-probabilities [m, S, 2] for each token `where` changed to each state; a mask under uniform noise: none."""
+        row, token = where.nonzero(as_tuple=True)
+        rows = x[row][:, None].repeat(1, 4, 1)
+        rows[torch.arange(len(row)), :, token] = torch.arange(4)
+        posterior = self.denoiser.posterior(rows.flatten(0, 1), t[row].repeat_interleave(4))
+        yes = (posterior * torch.tensor(LIKES)).sum((1, 2)) / posterior.sum((1, 2)).clamp(min=1e-30)
+        return torch.stack([1 - yes, yes], -1).clamp(min=1e-30).log().unflatten(0, (-1, 4))
 
 
 def empirical(tokens):
@@ -53,8 +77,31 @@ def test_the_chain_ends_in_the_exact_joint_distribution(kind, eta):
 def test_one_token_after_the_other_gives_the_exact_joint_distribution():
     tokens = sample(ExactDenoiser(Noise.MASK), 8_000, seed=1, settings=SamplingSettings(batch=8_000))
     assert np.abs(empirical(tokens) - JOINT).max() < 0.02
-    with pytest.raises(ValueError, match="need a number of steps"):
-        sample(ExactDenoiser(Noise.UNIFORM), 2, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "eta"),
+    [(Noise.MASK, None, 0.0), (Noise.MASK, 60, 0.0), (Noise.MASK, 60, 1.5), (Noise.MASK, 100, 10.0)],
+)
+def test_guided_by_the_exact_predictor_the_chain_ends_in_the_exact_conditional(kind, steps, eta):
+    assert _distance_to_conditional(kind, SamplingSettings(steps, eta, batch=8_000)) < 0.02
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.5])
+def test_under_uniform_noise_the_guided_chain_comes_near_the_conditional(eta):
+    assert _distance_to_conditional(Noise.UNIFORM, SamplingSettings(eta=eta, batch=8_000)) < 0.08
+
+
+def _distance_to_conditional(kind, settings):
+    tokens = sample(ExactDenoiser(kind), 8_000, 1, [Guide(ExactPredictor(kind), 1)], settings)
+    expected = JOINT * LIKES / (JOINT * LIKES).sum()
+    assert np.abs(expected - JOINT).max() > 0.15
+    return np.abs(empirical(tokens) - expected).max()
+
+
+def test_much_stochasticity_keeps_the_distribution():
+    tokens = sample(ExactDenoiser(Noise.MASK), 8_000, 1, settings=SamplingSettings(100, 10.0, batch=8_000))
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.02
 
 
 def test_rows_may_have_different_numbers_of_masked_tokens():

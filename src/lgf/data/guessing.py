@@ -12,7 +12,9 @@ from lgf.data.tables import Table
 from lgf.quoting import quoted
 
 _KNOWN_NAMES = {
-    "time": "t time times zeit temps tiempo sec secs second seconds s ms hour hours h day days timestamp date datetime",
+    "time": "t time times zeit temps tiempo timestamp date datetime",
+    "unit of time": "ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
+    "month months year years",
     "forcing": "f force forcing input excitation load drive driving",
     "experiment": "experiment exp run trial replicate rep well subject id series group test record",
     "weight": "weight weights",
@@ -88,10 +90,13 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
         raise DataError(f"{table.source} has one column; give a column of times and a column of values.")
     named = [k for k in free if names[k] in _NAMES["time"]] or [k for k in free if names[k].split("_")[0] == "time"]
     if named:
-        return named[0]
+        return next((k for k in named if _increases(table, k)), named[0])
+    # S may be seconds or a substrate, min minutes or the smallest value: among units, time is what increases.
+    units = [k for k in free if names[k] in _NAMES["unit of time"]]
     rising = [k for k in free if table.is_numeric(k) and _increases(table, k)]
-    if rising:
-        return rising[0]
+    found = [k for k in units if _increases(table, k)] + rising + units
+    if found:
+        return found[0]
     raise DataError(
         f"no column of {table.source} looks like time; name it, the columns are "
         f"{', '.join(map(quoted, table.names[:12]))}."

@@ -17,7 +17,7 @@ from lgf.ode.complexity import node_count
 from lgf.ode.expression import fill
 from lgf.ode.reading import read_expression
 from lgf.ode.skeleton import Skeleton
-from lgf.ode.stability import Verdict, assess
+from lgf.ode.stability import assess
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +43,12 @@ class Evaluator:
             stability = assess(fit.equation(target), float(target.scales[0]), window)
         complexity = node_count(fill(skeleton.residual, fit.values))
         worth = objective(
-            fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity, self.objective
-        )
-        if stability is not None and self._contradicts(stability.verdict):
+            fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,
+            target.initial_length, self.objective,
+        )  # fmt: skip
+        if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
             worth += 0.5 * target.n_samples  # as if the error were a third larger: last choice among near equals
         return Candidate(proposal, fit, complexity, worth, stability)
-
-    def _contradicts(self, verdict: Verdict) -> bool:
-        known = self.knowledge.stable
-        return (known is True and verdict is Verdict.UNSTABLE) or (known is False and verdict is Verdict.STABLE)
 
     def refined(self) -> "Evaluator":
         """The same with a more patient fit, for finalists."""

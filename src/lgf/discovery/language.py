@@ -23,6 +23,7 @@ class Language:
     forced: bool
     allowed: np.ndarray  # one truth value per rule
     required: tuple[Expression, ...] = ()  # terms that must stand in the equation
+    stable: bool | None = None  # what is known of stability; no grammar can enforce it, but a proposer may heed it
 
     @cached_property
     def max_order(self) -> int | None:
@@ -70,7 +71,7 @@ def make_language(grammar: Grammar, problem: Problem, target: Target) -> Languag
     forced = bool(problem.forced)
     allowed = restrict(grammar, order=target.order, forced=forced, forbid=mentions(*phrases))
     required = tuple(term_of(read_expression(text)) for text in knowledge.required or ())
-    return Language(grammar, target.order, forced, allowed, required)
+    return Language(grammar, target.order, forced, allowed, required, knowledge.stable)
 
 
 def undefined_on(target: Target) -> list[str]:

@@ -25,13 +25,14 @@ class ObjectiveSettings:
 
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
-    settings: ObjectiveSettings = ObjectiveSettings(),
+    initial_length: float = 0.0, settings: ObjectiveSettings = ObjectiveSettings(),
 ) -> float:  # fmt: skip
     """The worth of a fit.
 
     description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits, loss being the relative mean square error of
-    the solved trajectory. paper: L_IC = alpha C + (1 - alpha) n L, L being the solution loss, or the residual where
-    the equation was not solved.
+    the solved trajectory, and initial_length for the initial values that are fitted: a higher order has more of them.
+    paper: L_IC = alpha C + (1 - alpha) n L, L being the solution loss, or the residual where the equation was not
+    solved.
     """
     if settings.criterion is Criterion.PAPER:
         accuracy = loss if math.isfinite(loss) else residual
@@ -40,5 +41,6 @@ def objective(
         return HOPELESS
     else:
         fit = n_samples * math.log(max(loss, 1e-16))
-        value = fit + n_constants * math.log(n_samples) + 2 * math.log(2) * settings.bits_weight * bits
+        fitted = n_constants * math.log(n_samples) + initial_length
+        value = fit + fitted + 2 * math.log(2) * settings.bits_weight * bits
     return value if value < HOPELESS else HOPELESS

@@ -109,8 +109,9 @@ class EvolutionProposer:
         """About n proposals, of which a share is fresh."""
         if not self._parents:
             return self._monte_carlo.ask(n)
-        found = self._monte_carlo.ask(max(int(self._fresh * n), 1))
-        for _ in range(n - int(self._fresh * n)):
+        fresh = int(self._fresh * n)
+        found = self._monte_carlo.ask(fresh)
+        for _ in range(n - fresh):
             rank = min(int(self._rng.exponential(len(self._parents) / 4)), len(self._parents) - 1)
             language, blocks = self._parents[rank]
             proposal = propose(language, self._vary(language, blocks), "evolution")

@@ -126,7 +126,9 @@ def _fresh(proposer: Proposer, population: Population, wanted: int, most_asks: i
         asked = proposer.ask(wanted - len(fresh))
         if not asked:
             break
-        fresh += [p for p in asked if population.claim(p.skeleton.structure)]
-        if len(fresh) >= wanted:
+        for proposal in asked:
+            if len(fresh) < wanted and population.claim(proposal.skeleton.structure):
+                fresh.append(proposal)
+        if len(fresh) == wanted:
             break
-    return fresh[:wanted]
+    return fresh

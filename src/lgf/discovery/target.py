@@ -63,6 +63,12 @@ class Target:
         rms = np.sqrt(np.mean(self.states**2, axis=1))
         return np.where(rms > 0, rms, 1.0)
 
+    @cached_property
+    def initial_length(self) -> float:
+        """Units of description length for the initial values that are fitted, each told by its own experiment."""
+        samples = np.add.reduceat(np.count_nonzero(self.record.weight, axis=1), self.record.first[:-1])
+        return float(np.sum(np.count_nonzero(self.record.unknown >= 0, axis=1) * np.log(np.maximum(samples, 1))))
+
     def windows(self, fraction: float = 1.0) -> np.ndarray:
         """How many samples of each experiment lie in the first `fraction` of it (at least five)."""
         if ("windows", fraction) not in self.kept:

@@ -25,7 +25,7 @@ from lgf.latent.guidance import Predictor
 from lgf.quoting import quoted
 
 FORMAT = 1
-LARGEST = 10_000_000
+LARGEST = 100_000_000  # bytes: room for the perceptron of the paper
 _FACTS = "model.json"
 _WEIGHTS = "weights.safetensors"
 DEEPEST = 64  # layers of a network that is built

@@ -18,6 +18,8 @@ from torch.nn import functional
 from lgf.latent.flow import Noise, noised
 from lgf.latent.layout import Layout
 
+CERTAIN = 0.25  # temperature of a guide towards what is known for certain
+
 
 class Predictor(nn.Module):
     """p(y | x_t, t): a category of `classes`, or with classes = 0 a number, N(mu(x_t, t), sigma_t).

@@ -14,6 +14,7 @@ from lgf.latent.flow import Denoiser, Noise, noise
 from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
 
 LARGEST_LOG_RATIO = 80.0
+FINE = 100  # steps of a chain that cannot be walked in continuous time
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class SamplingSettings:
     """How the chain is walked; the paper's are steps=100, eta=10, exact_guidance=False.
 
     steps           of equal time, in each of which any number of tokens may jump; None walks the chain of masking
-                    noise without stochasticity as it is in continuous time: one token after the other, in random order
-    eta             stochasticity
+                    noise without stochasticity as it is in continuous time, one token after the other in random
+                    order, and every other chain in 100 steps
+    eta             stochasticity; the more of it, the more steps are needed (with uniform noise and 10 over 400)
     x1_temperature  of the denoiser's probabilities
     exact_guidance  or the Taylor approximation, which suits many tokens of little weight each
     batch           rows walked at a time
@@ -73,14 +75,13 @@ def resample(
         )
     if ((given < 0) | (given >= layout.levels))[~hidden].any():
         raise ValueError(f"tokens must be levels 0 to {layout.levels - 1}; mark what is to be sampled in masked.")
-    if settings.steps is None and (settings.eta or denoiser.kind != Noise.MASK):
-        raise ValueError("uniform noise and eta > 0 need a number of steps; set steps, e.g. to 100.")
     start = 1 - hidden.double().mean(1) if time is None else torch.as_tensor(np.array(time, dtype=float))
     start = start.clamp(max=1 - 1e-6).expand(len(given)).float()
     generator = torch.Generator().manual_seed(seed)
     x = torch.where(hidden, noise(layout, denoiser.kind, tuple(given.shape), generator), given)
     chain = _Chain(denoiser, guides, settings, generator)
-    walk = _unmask if settings.steps is None else _walk
+    settled = denoiser.kind == Noise.MASK and settings.eta == 0  # what was drawn once stays
+    walk = _walk if not settled else _unmask if settings.steps is None else _unmask_in_steps
     was_training = denoiser.training
     denoiser.eval()
     for rows in torch.arange(len(x)).split(settings.batch):
@@ -97,19 +98,23 @@ class _Chain(NamedTuple):
     settings: SamplingSettings
     generator: torch.Generator
 
-    def logits(self, x: Tensor, t: Tensor) -> Tensor:
-        """Of p(x_1 | x_t) [n, D, levels], at the temperature asked for."""
-        with torch.no_grad():
-            return self.denoiser(x, t) / self.settings.x1_temperature
+    def p(self, x: Tensor, t: Tensor, guided: Tensor) -> Tensor:
+        """p(x_1 | x_t) [n, D, levels] at the temperature asked for; for the tokens `guided` [n, D] p(x_1 | x_t, y).
 
-    def log_ratio(self, x: Tensor, t: Tensor, moving: Tensor) -> Tensor:
-        """How the guides weigh a jump of the tokens `moving` [n, D] to each state [n, D, S]."""
-        log_ratio = exact_log_ratio if self.settings.exact_guidance else taylor_log_ratio
-        return log_ratio(self.guides, x, t, moving).clamp(max=LARGEST_LOG_RATIO)
+        By Bayes' rule that is p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It holds for a masked token; under
+        uniform noise, where a token may be what it is by chance, it is an approximation that guides too little.
+        """
+        with torch.no_grad():
+            score = self.denoiser(x, t) / self.settings.x1_temperature
+        if self.guides:
+            log_ratio = exact_log_ratio if self.settings.exact_guidance else taylor_log_ratio
+            ratio = log_ratio(self.guides, x, t, guided)[..., :-1]
+            score = score + ratio.clamp(max=LARGEST_LOG_RATIO)
+        return score.softmax(-1)
 
 
 def _unmask(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
-    """Every masked token in turn, drawn from p(x_1 | x_t) p(y | x_t with it) given all drawn before."""
+    """Every masked token in turn, given all drawn before."""
     hidden = (x == chain.denoiser.layout.mask) & ~kept
     order = torch.rand(x.shape, generator=chain.generator).masked_fill(~hidden, 2.0).argsort(1)
     count = hidden.sum(1)
@@ -118,26 +123,39 @@ def _unmask(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
         token = order[:, turn]
         here = functional.one_hot(token, x.shape[1]).bool() & (turn < count)[:, None]
         t = start + (1 - start) * (turn / count.clamp(min=turn + 1))
-        score = chain.logits(x, t)[every, token]
-        if chain.guides:
-            score = score + chain.log_ratio(x, t, here)[every, token, :-1]
-        x = torch.where(here, _draw(score.softmax(-1), chain.generator)[:, None], x)
+        drawn = _draw(chain.p(x, t, here)[every, token], chain.generator)
+        x = torch.where(here, drawn[:, None], x)
+    return x
+
+
+def _unmask_in_steps(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
+    """The same with all tokens of a step drawn at once.
+
+    The guides decide where a masked token goes, not when, so that only those need be priced that jump.
+    """
+    steps = chain.settings.steps or FINE
+    hidden = (x == chain.denoiser.layout.mask) & ~kept
+    for step in range(steps):
+        t = start + (1 - start) * (step / steps)
+        jumping = hidden & (torch.rand(x.shape, generator=chain.generator) * (steps - step) < 1)
+        x = torch.where(jumping, _draw(chain.p(x, t, jumping), chain.generator), x)
+        hidden &= ~jumping
     return x
 
 
 def _walk(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
-    """The tokens at the end of equal steps in time; what is masked still becomes what is likeliest."""
+    """The tokens at the end of equal steps in time; one that rounding leaves masked becomes what is likeliest.
+
+    Stochasticity is not guided but through p(x_1 | x_t, y): its two directions must stay in balance.
+    """
     denoiser, settings = chain.denoiser, chain.settings
-    steps = settings.steps or 1
+    steps = settings.steps or FINE
     dt = (1 - start) / steps
     for step in range(steps):
         t = start + step * dt
-        p = chain.logits(x, t).softmax(-1)
+        unsure = ~kept & (x == denoiser.layout.mask) if denoiser.kind == Noise.MASK else ~kept
         last = step == steps - 1
-        rate = jump_rates(denoiser.kind, p, x, t, 0.0 if last else settings.eta)
-        if chain.guides:
-            moving = (rate > 0).any(-1) & ~kept
-            rate = rate * chain.log_ratio(x, t, moving).exp()
+        rate = jump_rates(denoiser.kind, chain.p(x, t, unsure), x, t, 0.0 if last else settings.eta)
         x = torch.where(kept, x, _jump(rate * dt[:, None, None], x, chain.generator))
     with torch.no_grad():
         best = denoiser(x, torch.ones_like(start)).argmax(-1)
@@ -165,7 +183,7 @@ def jump_rates(kind: Noise, p: Tensor, x: Tensor, t: Tensor, eta: float) -> Tens
 
 def _jump(change: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:
     """The next states, drawn with the probabilities `change` [n, D, S] of leaving for each state."""
-    change = change.clamp(0, 1)
+    change = change / change.sum(-1, keepdim=True).clamp(min=1)
     stay = (1 - change.sum(-1, keepdim=True)).clamp(min=0)
     return _draw(change.scatter_add(-1, x[..., None], stay), generator)
 
@@ -174,4 +192,4 @@ def _draw(p: Tensor, generator: torch.Generator) -> Tensor:
     """One state [...] each, by the weights p [..., states]."""
     edges = p.cumsum(-1)
     drawn = torch.rand(p.shape[:-1], generator=generator)[..., None] * edges[..., -1:]
-    return (drawn > edges).sum(-1).clamp(max=p.shape[-1] - 1)
+    return (drawn >= edges).sum(-1).clamp(max=p.shape[-1] - 1)

@@ -26,6 +26,10 @@ class Verdict(StrEnum):
     UNSTABLE = "unstable"
     UNKNOWN = "unknown"
 
+    def contradicts(self, known: bool | None) -> bool:
+        """Whether it is the opposite of what is known, True being stable."""
+        return (known is True and self is Verdict.UNSTABLE) or (known is False and self is Verdict.STABLE)
+
 
 @dataclass(frozen=True)
 class Stability:

@@ -9,7 +9,7 @@ from lgf.data.corpus import Corpus
 from lgf.grammar import Derivation, Grammar, spell, split, unpad
 from lgf.latent.autoencoder import Autoencoder, decode
 from lgf.latent.bundle import ModelBundle
-from lgf.latent.guidance import Guide
+from lgf.latent.guidance import CERTAIN, Guide
 from lgf.latent.measuring import behavioural_correlation, edits, exact_share, nearest
 from lgf.latent.sampling import sample
 from lgf.ode.reading import read_expression
@@ -18,7 +18,6 @@ from lgf.ode.skeleton import NoEquation, Skeleton, order_of
 DRAWN = 1000
 COMPARED = 1000
 SHOWN = 3
-GUIDE_TEMPERATURE = 0.25
 
 
 def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoencoder | None) -> dict[str, Any]:
@@ -81,9 +80,9 @@ def _guided(bundle: ModelBundle) -> dict[str, float]:
     """How often guidance alone gives the wanted order."""
     if "order" not in bundle.predictors:
         return {}
-    result = {"guide_temperature": GUIDE_TEMPERATURE}
+    result = {"guide_temperature": CERTAIN}
     for order in (1, 2):
-        guides = [Guide(bundle.predictors["order"], order, GUIDE_TEMPERATURE)]
+        guides = [Guide(bundle.predictors["order"], order, CERTAIN)]
         tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
         result[f"guided_to_order_{order}"] = sum(s is not None and s.order == order for s in found) / len(found)
