@@ -375,7 +375,7 @@ RECIPES = {
 
 BUNDLES = {
     "none": lambda: load_bundle("nowhere"),
-    "too large": lambda: (huge("model/weights.safetensors", 20_000_000), load_bundle("model")),
+    "too large": lambda: (huge("model/weights.safetensors", 200_000_000), load_bundle("model")),
     "too large to save": too_large_bundle,
     "no JSON": spoil("model/model.json", "{", lambda _: load_bundle("model")),
     "key missing": edited("model/model.json", lambda f: f.pop("extent"), lambda: load_bundle("model")),

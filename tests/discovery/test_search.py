@@ -216,6 +216,22 @@ def test_an_equation_that_only_the_kernels_can_solve_is_not_chosen(stage):
     assert choose([good, better], 60, lambda c: False) is better
 
 
+def test_what_was_not_taken_can_be_proposed_again(stage):
+    _target, language, evaluator = stage
+
+    class Generous:
+        def ask(self, n):
+            return EnumerationProposer([language]).ask(n + 5)
+
+        def tell(self, population):
+            pass
+
+    settings = SearchSettings(population=4, iterations=3, unique_tolerance=0.0, patience=None)
+    population, history = search(evaluator, [(Generous(), 1)], settings)
+    assert [iteration.new for iteration in history] == [4, 4, 1]
+    assert len(population) == 9
+
+
 def test_a_handicap_is_what_a_candidate_must_be_better_by(stage):
     _target, language, evaluator = stage
     good, better = (evaluator(p) for p in EnumerationProposer([language]).ask(2))

@@ -1,4 +1,5 @@
 import json
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -84,3 +85,15 @@ def test_shipped_models_load_and_decode(name):
     assert derivations.shape == (4, bundle.grammar.max_length)
     again = decode(bundle.autoencoder, encode(bundle.autoencoder, derivations))
     assert np.isfinite(again).all()
+
+
+@pytest.mark.parametrize("name", bundle_names())
+def test_the_models_of_the_package_are_small_and_sample_what_they_learned(name):
+    folder = files("lgf").joinpath("models", name)
+    assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 10_000_000
+    measured = load_bundle(name).metrics
+    assert measured["free_samples_valid"] >= 0.95
+    assert measured["free_samples_unique_structures"] >= 0.9
+    for what in ("length", "summands", "second_order"):
+        assert measured[f"free_samples_{what}"] == pytest.approx(measured[f"corpus_{what}"], rel=0.1)
+    assert min(measured.get(f"guided_to_order_{order}", 1.0) for order in (1, 2)) >= 0.9

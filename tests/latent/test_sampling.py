@@ -51,7 +51,7 @@ class ExactPredictor:
         self.denoiser = ExactDenoiser(kind)
 
     def changed(self, x, t, where):
-        """Log-probabilities [m, S, 2] for each token `where` changed to each state; a mask under uniform noise: none."""
+        """Log-probabilities [m, S, 2] with each token `where` changed to each state."""
         row, token = where.nonzero(as_tuple=True)
         rows = x[row][:, None].repeat(1, 4, 1)
         rows[torch.arange(len(row)), :, token] = torch.arange(4)

@@ -7,6 +7,7 @@ from torch import nn
 
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import load_bundle
+from lgf.training import measures
 from lgf.training.loop import fit
 from lgf.training.recipe import Recipe, RecipeError, TrainingRecipe, load_recipe
 from lgf.training.stages import train
@@ -70,6 +71,14 @@ def test_wrong_recipes_are_refused_in_a_sentence(recipe, old, new, complaint):
     with pytest.raises(RecipeError, match=complaint) as caught:
         load_recipe(recipe)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ['noise = "uniform"', 'architecture = "mlp"'])
+def test_other_flows_train_too(recipe, tmp_path, monkeypatch, setting):
+    monkeypatch.setattr(measures, "DRAWN", 60)
+    recipe.write_text(recipe.read_text().replace("depth = 1", f"depth = 1\n{setting}"))
+    bundle = train(recipe, tmp_path / "out")
+    assert 0 < bundle.metrics["free_samples_valid"] <= 1
 
 
 def test_a_users_grammar_trains_to_a_bundle(recipe, tmp_path):

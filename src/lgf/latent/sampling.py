@@ -98,11 +98,11 @@ class _Chain(NamedTuple):
     settings: SamplingSettings
     generator: torch.Generator
 
-    def p(self, x: Tensor, t: Tensor, guided: Tensor) -> Tensor:
-        """p(x_1 | x_t) [n, D, levels] at the temperature asked for; for the tokens `guided` [n, D] p(x_1 | x_t, y).
+    def posterior(self, x: Tensor, t: Tensor, guided: Tensor) -> Tensor:
+        """Probabilities p(x_1 | x_t) [n, D, levels] at the set temperature; p(x_1 | x_t, y) where `guided` [n, D].
 
-        By Bayes' rule that is p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It holds for a masked token; under
-        uniform noise, where a token may be what it is by chance, it is an approximation that guides too little.
+        By Bayes' rule the second is p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It holds for a masked token;
+        under uniform noise, where a token may be what it is by chance, it is an approximation that guides too little.
         """
         with torch.no_grad():
             score = self.denoiser(x, t) / self.settings.x1_temperature
@@ -123,7 +123,7 @@ def _unmask(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
         token = order[:, turn]
         here = functional.one_hot(token, x.shape[1]).bool() & (turn < count)[:, None]
         t = start + (1 - start) * (turn / count.clamp(min=turn + 1))
-        drawn = _draw(chain.p(x, t, here)[every, token], chain.generator)
+        drawn = _draw(chain.posterior(x, t, here)[every, token], chain.generator)
         x = torch.where(here, drawn[:, None], x)
     return x
 
@@ -138,7 +138,7 @@ def _unmask_in_steps(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> T
     for step in range(steps):
         t = start + (1 - start) * (step / steps)
         jumping = hidden & (torch.rand(x.shape, generator=chain.generator) * (steps - step) < 1)
-        x = torch.where(jumping, _draw(chain.p(x, t, jumping), chain.generator), x)
+        x = torch.where(jumping, _draw(chain.posterior(x, t, jumping), chain.generator), x)
         hidden &= ~jumping
     return x
 
@@ -155,7 +155,7 @@ def _walk(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
         t = start + step * dt
         unsure = ~kept & (x == denoiser.layout.mask) if denoiser.kind == Noise.MASK else ~kept
         last = step == steps - 1
-        rate = jump_rates(denoiser.kind, chain.p(x, t, unsure), x, t, 0.0 if last else settings.eta)
+        rate = jump_rates(denoiser.kind, chain.posterior(x, t, unsure), x, t, 0.0 if last else settings.eta)
         x = torch.where(kept, x, _jump(rate * dt[:, None, None], x, chain.generator))
     with torch.no_grad():
         best = denoiser(x, torch.ones_like(start)).argmax(-1)
