@@ -1,4 +1,4 @@
-"""`python docs/tables.py` writes the table of the shipped models into docs/models.md, from their model.json."""
+"""`python docs/tables.py` writes the tables of docs/models.md, from model.json of each model and from flow.json."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 DOCS = Path(__file__).parent
 MODELS = DOCS.parent / "src" / "lgf" / "models"
 PAGE = DOCS / "models.md"
-_PLACE = re.compile(r"(?<=<!-- models -->\n).*?(?=<!-- /models -->)", re.DOTALL)
+FLOW = DOCS.parent / "benchmarks" / "results" / "flow.json"
 
 # what the row says: the metric in model.json
 SHARES = {
@@ -16,6 +16,7 @@ SHARES = {
     "random codes that decode to a complete sentence": "random_codes_complete",
     "random codes with a structure of their own": "random_codes_unique_structures",
     "free samples that are an equation": "free_samples_valid",
+    "... of an order above 2": "free_samples_beyond_order_2",
     "free samples with a structure of their own": "free_samples_unique_structures",
     "one token changed: the sentence changes": "edit_changes_sentence",
     "... to the next level": "edit_to_next_level_changes_sentence",
@@ -28,6 +29,16 @@ BESIDE = {
     "rules in a sentence: free samples / corpus": ("free_samples_length", "corpus_length", "{:.1f}"),
     "summands": ("free_samples_summands", "corpus_summands", "{:.2f}"),
     "of order 2": ("free_samples_second_order", "corpus_second_order", "{:.1%}"),
+}
+# what the row says: what flow.json calls it
+MEASURED = {
+    "1,000 guided samples down to skeletons, s": "s for 1000 guided samples decoded to skeletons, exact ratio",
+    "... by Taylor's approximation": "s for 1000 guided samples decoded to skeletons, Taylor",
+    "training of a predictor on 10,000 equations, s": "s to train a predictor on 10000 points",
+    "correlation of Taylor's log-ratios with the exact ones: length": (
+        "correlation of Taylor's log-ratios with the exact ones, length"
+    ),
+    "... order": "correlation of Taylor's log-ratios with the exact ones, order",
 }
 NUMBERS = {
     "rank correlation of latent and behavioural distance": "behavioural_correlation",
@@ -51,9 +62,21 @@ def table(folder: Path = MODELS) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+def flow_table(file: Path = FLOW) -> str:
+    """What sampling takes and how good the approximation is, one column for each model."""
+    facts = json.loads(file.read_text(encoding="utf-8"))
+    names = sorted(file.parent.name for file in MODELS.glob("*/model.json"))
+    rows = [["", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 1)]
+    rows += [[said, *(_said(facts[n].get(what), "{:.2f}") for n in names)] for said, what in MEASURED.items()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
 def written(page: str, folder: Path = MODELS) -> str:
-    """The page with the table as it is now."""
-    return _PLACE.sub(lambda _: "\n" + table(folder) + "\n", page)
+    """The page with the tables as they are now."""
+    for name, text in (("models", table(folder)), ("flow", flow_table())):
+        place = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
+        page = place.sub(lambda _, text=text: f"\n{text}\n", page)
+    return page
 
 
 def _tokens(facts: dict[str, Any]) -> int:
