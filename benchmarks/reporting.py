@@ -121,13 +121,14 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
 
     found = table(lines)
     gains = [found[f"gain over {base}"] for base in ("Monte Carlo, evaluations", "evolution, evaluations")]
-    faster = found["gain over evolution, seconds"]
+    faster, easier = found["gain over evolution, seconds"], found["easier of B4, evaluations"]
     rows = [
         [
             m,
             str(len({x["seed"] for x in lines if x["method"] == m})),
             f"{found['hits'][m]} of {found['runs'][m]}",
             *(f"{g[m]:.2f}" if m in g else "" for g in (*gains, faster)),
+            f"{easier[m]:.0f}" if m in easier else "",
         ]
         for m in METHODS
         if found["runs"][m]
@@ -138,8 +139,9 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
         "Evaluated skeletons until the chosen equation, that of the smallest description length so far, first has the "
         "true structure or an error within twice the floor; the same fits and the same choice for all (`python -m "
         "benchmarks efficiency`). Gains are geometric means over the hard problems, those that need more than 1,000 "
-        f"Monte Carlo evaluations; a run without a hit counts with its budget ({max(budgets)} evaluations). Processor "
-        "seconds count proposing and fitting. A run ends at its first hit, which need not be the last word: on "
+        "Monte Carlo evaluations; the last column is such a mean itself. A run without a hit counts with its budget "
+        f"({max(budgets)} evaluations). Processor seconds count proposing and fitting. A run ends at its first hit, "
+        "which need not be the last word: on "
         "b2/nlode2 the record pays for a wrong equation, and whoever meets that one early never hits.\n\n"
     )
     head = [
@@ -149,6 +151,7 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
         "fewer evaluations than Monte Carlo, times",
         "than evolution, times",
         "faster than evolution",
+        "evaluations, other problems of B4",
     ]
     text += markdown(head, rows) + "\n\n" + f"Hard: {', '.join(found['hard']) or 'none'}.\n\n"
     names = [m for m in METHODS if found["runs"][m]]

@@ -26,6 +26,7 @@ def test_gains_are_geometric_means_over_the_hard_problems():
     expected = (1600 * 2000) ** 0.5 / 200
     assert abs(found["gain over Monte Carlo, evaluations"]["default"] - expected) < 1e-9
     assert found["hits"]["monte carlo"] == 2
+    assert abs(found["easier of B4, evaluations"]["default"] - 10) < 1e-9
 
 
 def test_cells_and_tables():

@@ -22,7 +22,10 @@ MOST_CONSTANTS = 64
 
 @dataclass(frozen=True)
 class BehaviourGrid:
-    """Where and how often the vector field is sampled; the defaults are the paper's."""
+    """Where and how often the vector field is sampled: the paper's grid, begun at 0.1 so that functions are defined.
+
+    u'' is drawn between the limits of d2u; values are cut at `largest` before moments are taken.
+    """
 
     t: tuple[float, float, int] = (0.1, 10.0, 8)
     u: tuple[float, float, int] = (0.1, 100.0, 16)
