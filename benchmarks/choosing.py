@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from lgf.data.knowledge import DataError
-from lgf.data.problems import NamedProblem, problems
-from lgf.discovery.encoding import branch_form
-from lgf.discovery.language import explicit_form, linear_form
-from lgf.ode.skeleton import Skeleton
+from benchmarks.problems import NamedProblem, problems
+from lgf.equation.skeleton import Skeleton
+from lgf.errors import LgfError
+from lgf.language.cheapest_derivation import branch_form
+from lgf.language.language import explicit_form, linear_form
 
 BENCHMARKS = ("b1", "b2", "b3", "b4")
 PUBLISHED = BENCHMARKS[:3]
@@ -26,7 +26,7 @@ def chosen(only: str | None, benchmarks: Sequence[str] = BENCHMARKS) -> list[Nam
     wanted = [name.strip() for name in only.split(",") if name.strip()]
     for name in wanted:
         if not any(name in (p.id, benchmark_of(p.id)) for p in among):
-            raise DataError(f"{name!r} is neither a benchmark nor a problem of {', '.join(benchmarks)}.")
+            raise LgfError(f"{name!r} is neither a benchmark nor a problem of {', '.join(benchmarks)}.")
     return [p for p in among if p.id in wanted or benchmark_of(p.id) in wanted]
 
 

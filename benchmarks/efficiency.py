@@ -17,28 +17,28 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.problems import NamedProblem, problems
 from benchmarks.recording import append, rows
 from benchmarks.surroundings import machine, versions
-from lgf.data import complete, problems
-from lgf.data.problems import NamedProblem
-from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.discovering import DiscoverySettings, warm_up
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import Language, make_language
-from lgf.discovery.missing import MissingTermProposer
-from lgf.discovery.proposing import (
+from lgf.fit.target import Target, make_target
+from lgf.flow_proposer import PAPER, FlowProposer, FlowSettings, flow_proposers
+from lgf.grammar import load_grammar
+from lgf.language.language import Language, make_language
+from lgf.latent.bundle import load_bundle
+from lgf.latent.sampling import SamplingSettings
+from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.discover import DiscoverySettings, warm_up
+from lgf.search.evaluate import Evaluator
+from lgf.search.loop import SearchSettings, search
+from lgf.search.proposers.basic import (
     EnumerationProposer,
     EvolutionProposer,
     MixedProposer,
     MonteCarloProposer,
     Proposer,
 )
-from lgf.discovery.search import SearchSettings, search
-from lgf.discovery.target import Target, make_target
-from lgf.flow_proposer import PAPER, FlowProposer, FlowSettings, flow_proposers
-from lgf.grammar import load_grammar
-from lgf.latent.bundle import load_bundle
-from lgf.latent.sampling import SamplingSettings
+from lgf.search.proposers.missing_terms import MissingTermProposer
+from lgf.smoothing.complete import complete
 
 OTHERS = ("b1/10", "b1/13", "b1/27", "b1/28", "b2/ode2", "b2/nlode2", "b2/nlode3", "b2/nlode5")
 RESULTS = Path(__file__).parent / "results" / "efficiency.jsonl"

@@ -11,14 +11,14 @@ import numpy as np
 
 from benchmarks.choosing import benchmark_of, chosen
 from benchmarks.efficiency import METHODS, finished, table
+from benchmarks.problems import NamedProblem
 from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
 from benchmarks.surroundings import ROOT
 from benchmarks.tables import beside_default, best_by_criterion, groups
-from lgf.data.problems import NamedProblem
-from lgf.ode.skeleton import Equation
-from lgf.ode.solving import solve
+from lgf.equation.skeleton import Equation
+from lgf.solver.solve import solve
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # after the choice of the back end

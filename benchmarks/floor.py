@@ -13,14 +13,14 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from benchmarks.choosing import PUBLISHED, benchmark_of, chosen, true_skeleton, written_skeleton
+from benchmarks.problems import NamedProblem, Score
 from benchmarks.surroundings import load_average, machine, versions
-from lgf.data.problems import NamedProblem, Score
-from lgf.data.smoothing import complete
-from lgf.discovery.candidate import Population, Proposal
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.search import joblib_map
-from lgf.discovery.selection import finalists
-from lgf.discovery.target import make_target
+from lgf.fit.target import make_target
+from lgf.search.candidate import Population, Proposal
+from lgf.search.evaluate import Evaluator
+from lgf.search.loop import joblib_map
+from lgf.search.select import finalists
+from lgf.smoothing.complete import complete
 
 WITHIN = 1.5
 FORMS = {"written": written_skeleton, "search": true_skeleton}

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from benchmarks.surroundings import load_average, machine, versions
-from lgf.discovery.language import Language
 from lgf.grammar import restrict, unpad
+from lgf.language.language import Language
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import ModelBundle, bundle_names, load_bundle
 from lgf.latent.flow import noised

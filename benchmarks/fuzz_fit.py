@@ -11,13 +11,14 @@ from collections import Counter
 import numpy as np
 from joblib import Parallel, delayed
 
-from lgf.data import complete, problems
-from lgf.discovery.constants import fit_constants
-from lgf.discovery.language import make_language
-from lgf.discovery.proposing import MonteCarloProposer
-from lgf.discovery.target import make_target
+from benchmarks.problems import problems
+from lgf.equation.skeleton import Skeleton
+from lgf.fit.constants import fit_constants
+from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
-from lgf.ode.skeleton import Skeleton
+from lgf.language.language import make_language
+from lgf.search.proposers.basic import MonteCarloProposer
+from lgf.smoothing.complete import complete
 
 STAGES = [
     ("standard", "b1/14"), ("standard", "b1/28"), ("standard", "b3/duffing"), ("standard", "b4/quintic-spring"),

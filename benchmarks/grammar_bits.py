@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from statistics import mean, median
 
-from lgf.data.problems import problems
-from lgf.discovery.encoding import bits_of
+from benchmarks.problems import problems
+from lgf.equation.skeleton import Equation, Skeleton
 from lgf.grammar import Grammar, enumerate_derivations, load_grammar, restrict, spell
-from lgf.ode.skeleton import Equation, Skeleton
+from lgf.language.cheapest_derivation import bits_of
 
 CASES = ((1, False), (1, True), (2, False), (2, True))
 LISTED_BITS = 14.0

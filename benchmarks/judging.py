@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.choosing import stated, true_skeleton
-from lgf.data.problems import NamedProblem, Score
-from lgf.data.reference import solve_by_reference
-from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.discovering import Discovery
-from lgf.discovery.encoding import encoding
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import make_language
-from lgf.discovery.search import joblib_map
-from lgf.discovery.selection import finalists
+from benchmarks.problems import NamedProblem, Score
+from lgf.equation.skeleton import Equation
 from lgf.grammar import Grammar
-from lgf.ode.skeleton import Equation
-from lgf.ode.trajectory import SolveStatus, relative_l2
+from lgf.language.cheapest_derivation import encoding
+from lgf.language.language import make_language
+from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.discover import Discovery
+from lgf.search.evaluate import Evaluator
+from lgf.search.loop import joblib_map
+from lgf.search.select import finalists
+from lgf.solver.reference import solve_by_reference
+from lgf.solver.trajectory import SolveStatus, relative_l2
 
 
 def judged(problem: NamedProblem, equation: Equation) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.choosing import benchmark_of
-from lgf.data.problems import NamedProblem, problems
-from lgf.ode.complexity import complexity
-from lgf.ode.expression import F, substitute
-from lgf.ode.reading import read_equation, read_expression
+from benchmarks.problems import NamedProblem, problems
+from lgf.equation.complexity import complexity
+from lgf.expression.parse import read_equation, read_expression
+from lgf.expression.tree import F, substitute
 
 HERE = Path(__file__).parent
 COLUMNS = ("rel_l2_u", "rel_l2_du", "rel_l2_d2u")

@@ -11,16 +11,16 @@ from benchmarks.choosing import BENCHMARKS, chosen
 from benchmarks.judging import judged, truth_beside
 from benchmarks.peers.asking import CORES, ask
 from benchmarks.peers.asking import names as peer_names
+from benchmarks.problems import NamedProblem
 from benchmarks.recording import RESULTS, append, digest, rows
 from benchmarks.surroundings import load_average, machine, versions
-from lgf.choosing import proposer_for
 from lgf.data.observation import Problem
-from lgf.data.problems import NamedProblem
-from lgf.discovery.discovering import PRESETS, DiscoverySettings, MakeProposer, discover, without_model
-from lgf.discovery.fitting import FitMethod
-from lgf.discovery.proposing import MonteCarloProposer
+from lgf.equation.skeleton import Equation
+from lgf.fit.settings import FitMethod
 from lgf.grammar import Grammar, load_grammar
-from lgf.ode.skeleton import Equation
+from lgf.runs.presets import proposer_for
+from lgf.search.discover import PRESETS, DiscoverySettings, MakeProposer, discover, without_model
+from lgf.search.proposers.basic import MonteCarloProposer
 
 MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
 

@@ -13,10 +13,10 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from lgf.data.observation import Problem
-from lgf.discovery.fitting import FitSettings
-from lgf.ode.expression import F, substitute
-from lgf.ode.skeleton import Skeleton
-from lgf.ode.sympy_bridge import to_sympy
+from lgf.equation.skeleton import Skeleton
+from lgf.expression.sympy_conversion import to_sympy
+from lgf.expression.tree import F, substitute
+from lgf.fit.settings import FitSettings
 
 RTOL = 1e-5
 FAILED = 1e30

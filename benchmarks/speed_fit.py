@@ -7,19 +7,19 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.choosing import chosen, true_skeleton
+from benchmarks.problems import problem_named
 from benchmarks.scipy_path import FAILED, fit_by_scipy
 from benchmarks.timing import best_time
 from lgf.data.observation import Problem
-from lgf.data.problems import problem_named
-from lgf.data.smoothing import complete
-from lgf.discovery.candidate import Proposal
-from lgf.discovery.constants import fit_constants
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import make_language
-from lgf.discovery.proposing import MonteCarloProposer
-from lgf.discovery.search import joblib_map
-from lgf.discovery.target import Target, make_target
+from lgf.fit.constants import fit_constants
+from lgf.fit.target import Target, make_target
 from lgf.grammar import load_grammar
+from lgf.language.language import make_language
+from lgf.search.candidate import Proposal
+from lgf.search.evaluate import Evaluator
+from lgf.search.loop import joblib_map
+from lgf.search.proposers.basic import MonteCarloProposer
+from lgf.smoothing.complete import complete
 
 
 def target_of(problem: Problem, order: int) -> Target:

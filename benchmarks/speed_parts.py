@@ -9,33 +9,33 @@ import tempfile
 import numpy as np
 
 from benchmarks.choosing import true_skeleton
+from benchmarks.problems import problem_named
 from benchmarks.speed_fit import draws, target_of
 from benchmarks.surroundings import ROOT
 from benchmarks.timing import best_time
-from lgf.data.problems import problem_named
-from lgf.discovery.constants import fit_constants
-from lgf.discovery.fitting import FitSettings
-from lgf.ode.kernels.machine import LANES
-from lgf.ode.kernels.residual import residual_loss
-from lgf.ode.kernels.trajectory_fit import fit_trajectory
-from lgf.ode.program import compile_skeleton
+from lgf.fit.constants import fit_constants
+from lgf.fit.settings import FitSettings
+from lgf.solver.kernels.machine import LANES
+from lgf.solver.kernels.residual import residual_loss
+from lgf.solver.kernels.trajectory_fit import fit_trajectory
+from lgf.solver.program import compile_skeleton
 
 _CLOCK = "import json, time; wall = time.perf_counter()\n"
 _PRINT = "\nprint(json.dumps([time.process_time(), time.perf_counter() - wall]))"
 _SOLVE = """
 import numpy as np
-from lgf.ode.skeleton import Equation
-from lgf.ode.solving import solve
+from lgf.equation.skeleton import Equation
+from lgf.solver.solve import solve
 solve(Equation.read("u'' = -4*u"), (1, 0), np.linspace(0, 1, 11))"""
 _EVERYTHING = (
     _SOLVE
     + """
-from lgf.data.problems import problem_named
-from lgf.discovery.discovering import DiscoverySettings, discover
-from lgf.discovery.search import SearchSettings
+from benchmarks.problems import problem_named
+from lgf.search.discover import DiscoverySettings, discover
+from lgf.search.loop import SearchSettings
 from lgf.grammar import load_grammar
-from lgf.ode.behaviour import behaviour
-from lgf.ode.skeleton import Skeleton
+from lgf.language.behaviour import behaviour
+from lgf.equation.skeleton import Skeleton
 behaviour(Skeleton.read("u' = C*u"))
 settings = DiscoverySettings(SearchSettings(population=10, iterations=4), n_finalists=2)
 discover(problem_named("b3/duffing").observe(), load_grammar("standard"), settings)"""

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from lgf.ode.canonical import canonical
-from lgf.ode.complexity import node_count
-from lgf.ode.reading import read_equation, read_expression
-from lgf.ode.skeleton import Skeleton
-from lgf.ode.structure import structure
+from lgf.equation.complexity import node_count
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.structure import structure
+from lgf.expression.canonical import canonical
+from lgf.expression.parse import read_equation, read_expression
 
 SENTENCES = (
     "C*u + C*u' + C*u^3 + C*sin(C*t)*u'^2",
@@ -54,7 +54,7 @@ def measure() -> dict[str, float]:
         "sentence_to_skeleton_us": per_sentence
         * _seconds(lambda: [Skeleton.from_sentence("explicit", e, 3) for _ in range(rounds) for e in trees]),
         "import_lgf_ms": 1e3 * _import_seconds("lgf"),
-        "import_lgf_ode_skeleton_ms": 1e3 * _import_seconds("lgf.ode.skeleton"),
+        "import_lgf_ode_skeleton_ms": 1e3 * _import_seconds("lgf.equation.skeleton"),
     }
 
 

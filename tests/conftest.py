@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from lgf.asking import Question, Run, ask
 from lgf.data import Knowledge, Problem, load_record, observations_from_arrays
-from lgf.discovery.discovering import DiscoverySettings
-from lgf.discovery.search import SearchSettings
 from lgf.grammar import load_grammar
+from lgf.runs.request import Question, Run, ask
+from lgf.search.discover import DiscoverySettings
+from lgf.search.loop import SearchSettings
 
 ENUMERATED = DiscoverySettings(search=SearchSettings(population=30, max_evaluations=60), n_finalists=3)
 PROPOSED = DiscoverySettings(search=SearchSettings(population=20, max_evaluations=60), n_finalists=3)

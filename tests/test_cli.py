@@ -12,8 +12,8 @@ import pytest
 
 import lgf
 from lgf.cli import main
-from lgf.journal import Journal
-from lgf.runs import write_run
+from lgf.runs.folder import write_run
+from lgf.runs.journal import Journal
 
 FILES = runpy.run_path(str(Path(__file__).parent / "data" / "test_bad_input.py"))["FILES"]
 QUICK = ["--evaluations", "25"]

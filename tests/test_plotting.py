@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from lgf.data import Problem
-from lgf.plotting import MOST_EXPERIMENTS, figures, history_figure, png, trajectory_figure
+from lgf.report.figures import MOST_EXPERIMENTS, figures, history_figure, png, trajectory_figure
 
 
 def test_figures_are_images_and_the_same_each_time(duffing):

@@ -11,15 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lgf.asking import Run, ask
 from lgf.data import Knowledge, Observation, Problem
-from lgf.discovery.discovering import PRESETS
-from lgf.journal import Journal, read_lines
-from lgf.ode.skeleton import Skeleton
-from lgf.ode.trajectory import Forcing
-from lgf.runs import (
+from lgf.equation.skeleton import Skeleton
+from lgf.errors import LgfError
+from lgf.runs.folder import (
     JOURNAL,
-    RunError,
     discard_run,
     front_rows,
     open_run,
@@ -29,7 +25,9 @@ from lgf.runs import (
     write_atomically,
     write_run,
 )
-from lgf.serialising import (
+from lgf.runs.journal import Journal, read_lines
+from lgf.runs.request import Run, ask
+from lgf.runs.serialisation import (
     candidate_from_plain,
     candidate_to_plain,
     jsonable,
@@ -38,6 +36,8 @@ from lgf.serialising import (
     settings_from_plain,
     settings_to_plain,
 )
+from lgf.search.discover import PRESETS
+from lgf.solver.trajectory import Forcing
 
 
 def through_json(data):
@@ -113,7 +113,7 @@ def test_nothing_is_fitted_twice(duffing):
     journal = Journal(lines=duffing.journal)
     journal._map = refuse
     assert duffing.discovery is not None
-    from lgf.discovery.discovering import discover
+    from lgf.search.discover import discover
 
     again = discover(
         duffing.question.problem, duffing.question.grammar, duffing.question.settings, mapper=journal,
@@ -123,7 +123,7 @@ def test_nothing_is_fitted_twice(duffing):
 
 
 def test_a_run_in_a_folder_is_not_written_over(folder, duffing):
-    with pytest.raises(RunError, match="holds a run already"):
+    with pytest.raises(LgfError, match="holds a run already"):
         open_run(folder, duffing.question)
 
 
@@ -144,7 +144,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RunError, match="No space left"):
+    with pytest.raises(LgfError, match="No space left"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
@@ -161,7 +161,7 @@ def test_a_full_disk_loses_nothing_that_was_fitted(duffing, tmp_path, monkeypatc
         real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RunError, match="make room"):
+    with pytest.raises(LgfError, match="make room"):
         ask(duffing.question, path=journal)
     monkeypatch.undo()
     lines = read_journal(tmp_path / "run")
@@ -174,9 +174,9 @@ def test_links_are_not_followed(folder, tmp_path, duffing):
     victim.write_text("precious")
     (folder / JOURNAL).unlink()
     (folder / JOURNAL).symlink_to(victim)
-    with pytest.raises(RunError):
+    with pytest.raises(LgfError):
         read_journal(folder)
-    with pytest.raises(RunError):
+    with pytest.raises(LgfError):
         ask(duffing.question, path=folder / JOURNAL)
     (folder / "front.csv").unlink()
     (folder / "front.csv").symlink_to(victim)
@@ -190,7 +190,7 @@ def test_another_version_is_read_but_not_resumed(folder):
     facts["versions"]["lgf"] = "99.0"
     (folder / "run.json").write_text(json.dumps(facts))
     read_run(folder)
-    with pytest.raises(RunError, match=r"lgf 99\.0"):
+    with pytest.raises(LgfError, match=r"lgf 99\.0"):
         read_question(folder, resume=True)
 
 
@@ -227,7 +227,7 @@ def _change(folder, file, key, value):
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_folder_gives_one_sentence(folder, name):
     DAMAGES[name](folder)
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(LgfError) as caught:
         read_run(folder)
     said = str(caught.value)
     assert "\n" not in said
@@ -243,7 +243,7 @@ def test_any_leaf_may_be_anything(duffing, data):
     key = data.draw(st.sampled_from(sorted(entry)))
     odd = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
     entry[key] = data.draw(odd | st.lists(odd, max_size=3) | st.dictionaries(st.text(max_size=3), odd, max_size=2))
-    with contextlib.suppress(RunError):
+    with contextlib.suppress(LgfError):
         Journal(lines=[json.dumps(entry)])
 
 
@@ -253,10 +253,10 @@ def test_journal_lines_that_are_no_candidates(tmp_path):
     lines = read_lines(path)
     assert lines == ["{}"]
     assert path.read_bytes() == b"{}\n"
-    with pytest.raises(RunError, match="line 1"):
+    with pytest.raises(LgfError, match="line 1"):
         Journal(lines=lines)
     path.write_bytes(b"\xff\n")
-    with pytest.raises(RunError, match="not text"):
+    with pytest.raises(LgfError, match="not text"):
         read_lines(path)
 
 

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzzing import folders, texts
-from lgf.asking import starting_proposals
-from lgf.choosing import grammar_named
-from lgf.data import DataError, Problem, check, make_forcing, observations_from_arrays, read_observations
+from lgf.data import Problem, check, make_forcing, observations_from_arrays, read_observations
+from lgf.errors import LgfError
+from lgf.expression.parse import ReadingError, read_equation
 from lgf.grammar import GrammarError, grammar_names, load_grammar, read_grammar, sample, spell
 from lgf.grammar.tables import tables
-from lgf.journal import Journal, RunError
 from lgf.latent.autoencoder import decode
-from lgf.latent.bundle import BundleError, load_bundle
+from lgf.latent.bundle import load_bundle
 from lgf.latent.sampling import sample as sample_tokens
-from lgf.ode.reading import ReadingError, read_equation
-from lgf.runs import JOURNAL, front_rows, read_journal, read_question, read_run
-from lgf.training.recipe import RecipeError, load_recipe
+from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_question, read_run
+from lgf.runs.journal import Journal
+from lgf.runs.presets import grammar_named
+from lgf.runs.request import starting_proposals
+from lgf.training.recipe import load_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 MODEL = "b1"
@@ -62,17 +63,15 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
         bundle = folders.contents(folder, ("model.json", "weights.safetensors"))
     grammars = tuple(load_grammar(name).text for name in grammar_names())
     recipes = tuple(path.read_text(encoding="utf-8") for path in sorted(RECIPES.glob("*.toml")))
-    complaints, sound_recipes = (RecipeError, DataError, GrammarError), tuple(text.encode() for text in recipes)
+    complaints, sound_recipes = (LgfError, LgfError, GrammarError), tuple(text.encode() for text in recipes)
     return (
-        Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, DataError), texts.EQUATIONS[1:3]),
-        Door("forcing", 0.25, 1.0, texts.forcing, enter_forcing, (DataError,), texts.FORMULAS),
+        Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, LgfError), texts.EQUATIONS[1:3]),
+        Door("forcing", 0.25, 1.0, texts.forcing, enter_forcing, (LgfError,), texts.FORMULAS),
         Door("grammar", 0.20, 1.0, partial(texts.grammar, known=grammars), enter_grammar, (GrammarError,), grammars),
-        Door("table", 0.12, 1.0, texts.table, enter_table, (DataError,), (texts.TABLE,)),
+        Door("table", 0.12, 1.0, texts.table, enter_table, (LgfError,), (texts.TABLE,)),
         Door("recipe", 0.07, 1.0, partial(texts.recipe, known=recipes), enter_recipe, complaints, sound_recipes),
-        Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (RunError, DataError), (run,)),
-        Door(
-            "bundle", 0.005, 4.0, partial(folders.bundle_folder, sound=bundle), enter_bundle, (BundleError,), (bundle,)
-        ),
+        Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (LgfError, LgfError), (run,)),
+        Door("bundle", 0.005, 4.0, partial(folders.bundle_folder, sound=bundle), enter_bundle, (LgfError,), (bundle,)),
     )
 
 

@@ -9,12 +9,12 @@ from random import Random
 import numpy as np
 
 from benchmarks.fuzzing.mutating import mutated_bytes, mutated_json
-from lgf.asking import Question, ask
 from lgf.data import Knowledge, Problem, observations_from_arrays
-from lgf.discovery.discovering import DiscoverySettings
-from lgf.discovery.search import SearchSettings
 from lgf.grammar import GrammarError, load_grammar, read_grammar
-from lgf.runs import JOURNAL, write_run
+from lgf.runs.folder import JOURNAL, write_run
+from lgf.runs.request import Question, ask
+from lgf.search.discover import DiscoverySettings
+from lgf.search.loop import SearchSettings
 
 Folder = Mapping[str, bytes]
 

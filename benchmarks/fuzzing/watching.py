@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from lgf.expression.parse import ReadingError
 from lgf.grammar import GrammarError
-from lgf.ode.reading import ReadingError
 
 SPARE_MEMORY = 2_000_000_000  # bytes that an input may take
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

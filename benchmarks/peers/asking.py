@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.peers.exchange import WORST
 from benchmarks.surroundings import ROOT
 from lgf.data.observation import Problem
-from lgf.data.smoothing import complete
+from lgf.smoothing.complete import complete
 
 ENVIRONMENTS = ROOT / ".venv-peers"
 HERE = Path(__file__).parent

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lgf.data.knowledge import DataError
+    from lgf.equation.skeleton import Equation
+    from lgf.errors import LgfError
     from lgf.estimator import LatentGrammarFlow
-    from lgf.ode.skeleton import Equation
 
 __version__ = "0.1.0"
-__all__ = ["DataError", "Equation", "LatentGrammarFlow", "__version__"]
+__all__ = ["Equation", "LatentGrammarFlow", "LgfError", "__version__"]
 
-_HOMES = {"DataError": "lgf.data.knowledge", "Equation": "lgf.ode.skeleton", "LatentGrammarFlow": "lgf.estimator"}
+_HOMES = {"LgfError": "lgf.errors", "Equation": "lgf.equation.skeleton", "LatentGrammarFlow": "lgf.estimator"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from lgf.asking import Question, Run, ask, warn
-from lgf.choosing import model_named, preset_named, with_budget
-from lgf.data import DataError, Knowledge, Problem, observations_from_arrays
-from lgf.discovery.discovering import DiscoverySettings
-from lgf.ode.trajectory import Trajectory
-from lgf.quoting import quoted
-from lgf.report import write_report
-from lgf.runs import front_rows, read_run, write_run
+from lgf.data import Knowledge, Problem, observations_from_arrays
+from lgf.errors import LgfError, quoted
+from lgf.report.page import write_report
+from lgf.runs.folder import front_rows, read_run, write_run
+from lgf.runs.presets import model_named, preset_named, with_budget
+from lgf.runs.request import Question, Run, ask, warn
+from lgf.search.discover import DiscoverySettings
+from lgf.solver.trajectory import Trajectory
 
 
 class LatentGrammarFlow(BaseEstimator):
@@ -141,7 +141,7 @@ class LatentGrammarFlow(BaseEstimator):
         """R2 of the predicted trajectory of u, 1 being perfect; minus infinity if it blows up."""
         y, estimate = np.asarray(u, float).ravel(), self.predict(t, experiment)
         if y.shape != estimate.shape:
-            raise DataError(f"u has {y.size} values but t has {estimate.size}; give one value per time.")
+            raise LgfError(f"u has {y.size} values but t has {estimate.size}; give one value per time.")
         seen = ~np.isnan(y)
         if not np.all(np.isfinite(estimate[seen])):
             return float("-inf")
@@ -175,7 +175,7 @@ class LatentGrammarFlow(BaseEstimator):
 
 def _seed(seed: Any) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed < 0:
-        raise DataError(f"the seed is {quoted(seed)}; give a whole number that is not negative.")
+        raise LgfError(f"the seed is {quoted(seed)}; give a whole number that is not negative.")
     return int(seed)
 
 

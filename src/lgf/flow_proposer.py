@@ -16,18 +16,18 @@ import numpy as np
 import torch
 from scipy.stats import norm, rankdata
 
-from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.discovering import MISSING_SHARE, DiscoverySettings, MakeProposer
-from lgf.discovery.language import Language
-from lgf.discovery.missing import MissingTermProposer
-from lgf.discovery.proposing import EvolutionProposer, MixedProposer, Proposer, propose
-from lgf.discovery.target import Target
+from lgf.fit.target import Target
 from lgf.grammar import pad, unpad
+from lgf.language.language import Language
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import ModelBundle
 from lgf.latent.guidance import CERTAIN, Guide, Predictor, predict, train_predictor
 from lgf.latent.layout import HEADER
 from lgf.latent.sampling import SamplingSettings, resample
+from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.discover import MISSING_SHARE, DiscoverySettings, MakeProposer
+from lgf.search.proposers.basic import EvolutionProposer, MixedProposer, Proposer, propose
+from lgf.search.proposers.missing_terms import MissingTermProposer
 
 
 @dataclass(frozen=True)

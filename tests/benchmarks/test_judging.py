@@ -7,12 +7,12 @@ from benchmarks.floor import WITHIN, counts, fit_truth, summarise
 from benchmarks.judging import judged
 from benchmarks.peers import exchange
 from benchmarks.peers.asking import ask, names, task_for
+from benchmarks.problems import problem_named
 from benchmarks.scipy_path import fit_by_scipy
 from benchmarks.speed_fit import target_of
 
-from lgf.data.problems import problem_named
-from lgf.discovery.constants import fit_constants
-from lgf.ode.skeleton import Equation
+from lgf.equation.skeleton import Equation
+from lgf.fit.constants import fit_constants
 
 
 def test_the_truth_is_exact_and_generalises():

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from benchmarks.__main__ import main
 from benchmarks.choosing import chosen, true_skeleton
+from benchmarks.problems import problem_named, problems
 from benchmarks.recording import append, digest, rows
 from benchmarks.running import Options, observed
 
 from benchmarks import running
-from lgf.data.knowledge import DataError
-from lgf.data.problems import problem_named, problems
-from lgf.ode.skeleton import Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.errors import LgfError
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_swallows_nothing(tmp_path):
@@ -43,7 +43,7 @@ def test_problems_are_chosen_by_benchmark_and_by_name():
     assert len(chosen(None)) == 57
     assert [p.id for p in chosen("b3/duffing, b2/ode1")] == ["b2/ode1", "b3/duffing"]
     assert len(chosen("b1,b3/duffing")) == 31
-    with pytest.raises(DataError, match="b9"):
+    with pytest.raises(LgfError, match="b9"):
         chosen("b9")
 
 

@@ -1,6 +1,7 @@
 from dataclasses import asdict
 
 import pytest
+from benchmarks.problems import problems
 from benchmarks.publishing import mean_errors, published
 from benchmarks.recording import append
 from benchmarks.reporting import variants_section
@@ -8,7 +9,6 @@ from benchmarks.running import Options
 from benchmarks.tables import beside_default, groups, summary, tables
 
 from benchmarks import figures
-from lgf.data.problems import problems
 
 
 def _line(problem, seed, objective, u, exact, cause, options=None):

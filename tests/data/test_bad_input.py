@@ -3,22 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.problems import problem_named
 from tests.spoiling import NAN, T, U, changed
 
 from lgf.data import (
-    DataError,
     Knowledge,
     Observation,
     Problem,
-    complete,
     load_record,
     make_forcing,
     observations_from_arrays,
-    problem_named,
     read_observations,
     read_table,
 )
-from lgf.ode.trajectory import Forcing
+from lgf.errors import LgfError
+from lgf.smoothing.complete import complete
+from lgf.solver.trajectory import Forcing
 
 ARRAYS = {
     "fewer values than times": (lambda: Observation(T, U[:-1]), "9 values but 10 times"),
@@ -141,7 +141,7 @@ def _is_one_sentence(error):
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays(name):
     make, says = ARRAYS[name]
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(LgfError) as caught:
         make()
     assert says in str(caught.value)
     _is_one_sentence(caught.value)
@@ -150,7 +150,7 @@ def test_arrays(name):
 @pytest.mark.parametrize("name", KNOWLEDGE)
 def test_knowledge(name):
     facts, says = KNOWLEDGE[name]
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(LgfError) as caught:
         Knowledge(**facts)
     assert says in str(caught.value)
     _is_one_sentence(caught.value)
@@ -161,7 +161,7 @@ def test_files(name, tmp_path):
     content, says = FILES[name]
     file = tmp_path / "record.csv"
     file.write_bytes(content)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(LgfError) as caught:
         read_observations(file, time="t" if name == "two columns of one name" else None)
     assert says in str(caught.value)
     _is_one_sentence(caught.value)
@@ -174,7 +174,7 @@ def test_options(name, tmp_path):
     options, says = OPTIONS[name]
     file = tmp_path / "record.csv"
     file.write_text("t,u\n" + ROWS)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(LgfError) as caught:
         read_observations(file, **options)
     assert says in str(caught.value)
     _is_one_sentence(caught.value)
@@ -186,7 +186,7 @@ def test_paths(tmp_path):
         file.truncate(2_100_000_000)  # sparse: takes no room
     for path, says in [(tmp_path, "directory"), (tmp_path / "none.csv", "no file"), (huge, "2.1 GB"),
                        ("/dev/zero", "regular file"), ("a\0b", "cannot be read")]:  # fmt: skip
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(LgfError) as caught:
             read_observations(path)
         assert says in str(caught.value)
         _is_one_sentence(caught.value)
@@ -196,7 +196,7 @@ def test_tables_that_are_not_files():
     twice = pd.DataFrame([[0, 1], [1, 2]], columns=["t", "t"])
     for source, says in [(np.zeros(3), "rows and columns"), (twice, "same name"), ({}, "empty"),
                          ({"t": [0, 1], "u": [1]}, "different lengths"), (pd.DataFrame(), "empty")]:  # fmt: skip
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(LgfError) as caught:
             read_table(source)
         assert says in str(caught.value)
         _is_one_sentence(caught.value)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from benchmarks.problems import problems
 
 from lgf.data import Knowledge, Observation, Problem, check
-from lgf.data.problems import problems
-from lgf.ode.trajectory import Forcing
+from lgf.solver.trajectory import Forcing
 
 RNG = np.random.default_rng(3)
 T = np.linspace(0, 20, 201)

@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from lgf.data.corpus import BEHAVIOUR_SIZE, Corpus, make_corpus, project, projected_distances
+from lgf.equation.skeleton import Skeleton
 from lgf.grammar import load_grammar, parse, read_grammar, spell, unpad
-from lgf.ode.behaviour import behaviour, behavioural_distance
-from lgf.ode.skeleton import Skeleton
+from lgf.language.behaviour import behaviour, behavioural_distance
+from lgf.language.corpus import BEHAVIOUR_SIZE, Corpus, make_corpus, project, projected_distances
 
 SIZE = 150
 ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.problems import problem_named, problems
 from scipy.interpolate import CubicSpline
 
-from lgf.data.problems import problem_named, problems
-from lgf.data.reference import solve_by_reference
-from lgf.ode.skeleton import Equation
-from lgf.ode.trajectory import SolveStatus
+from lgf.equation.skeleton import Equation
+from lgf.solver.reference import solve_by_reference
+from lgf.solver.trajectory import SolveStatus
 
 ALL = problems()
 

@@ -2,9 +2,10 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from benchmarks.problems import problems
 
-from lgf.data import check, complete, load_record, records
-from lgf.data.problems import problems
+from lgf.data import check, load_record, records
+from lgf.smoothing.complete import complete
 
 
 @pytest.mark.parametrize("name", records())

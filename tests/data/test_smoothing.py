@@ -2,15 +2,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from benchmarks.problems import problem_named, problems
 from scipy.interpolate import BSpline
 from scipy.stats import multivariate_normal
 from threadpoolctl import threadpool_limits
 
-from lgf.data import Observation, complete, perceptron, whittaker
-from lgf.data import gaussian_process as gp
-from lgf.data.problems import problem_named, problems
-from lgf.data.rows import Rows, rough_noise, rows_of
-from lgf.ode.trajectory import Forcing, relative_l2
+from lgf.data import Observation
+from lgf.data.noise import rough_noise
+from lgf.smoothing import gaussian_process as gp
+from lgf.smoothing import perceptron, whittaker
+from lgf.smoothing.complete import complete
+from lgf.smoothing.rows import Rows, rows_of
+from lgf.solver.trajectory import Forcing, relative_l2
 
 RNG = np.random.default_rng(1)
 T = np.linspace(0, 10, 201)

@@ -5,13 +5,14 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares, minimize
 
-from lgf.data import Knowledge, Observation, Problem, complete
-from lgf.discovery.constants import fit_constants
-from lgf.discovery.fitting import FitMethod, FitSettings
-from lgf.discovery.target import make_target
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.solving import solve
-from lgf.ode.trajectory import Forcing, SolveStatus
+from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.fit.constants import fit_constants
+from lgf.fit.settings import FitMethod, FitSettings
+from lgf.fit.target import make_target
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve
+from lgf.solver.trajectory import Forcing, SolveStatus
 
 
 def record(text, initial, t, measured=(0,), noise=0.05, seed=0, given=True, forcing=None, name=""):

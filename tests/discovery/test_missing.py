@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from lgf.data import Knowledge, Observation, Problem, complete
-from lgf.discovery.candidate import Population, Proposal
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import make_language
-from lgf.discovery.missing import Comparison, MissingSettings, MissingTermProposer, moves
-from lgf.discovery.response import in_blocks, linearise, run
-from lgf.discovery.target import make_target
-from lgf.discovery.vocabulary import Vocabulary
+from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.expression.parse import read_expression
+from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
-from lgf.ode.reading import read_expression
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.solving import solve
+from lgf.language.language import make_language
+from lgf.search.candidate import Population, Proposal
+from lgf.search.evaluate import Evaluator
+from lgf.search.proposers.missing_terms import Comparison, MissingSettings, MissingTermProposer, moves
+from lgf.search.sensitivity import in_blocks, linearise, run
+from lgf.search.term_columns import Vocabulary
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve
 
 T = np.linspace(0, 20, 201)
 

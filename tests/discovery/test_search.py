@@ -6,20 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lgf.data import Knowledge, Observation, Problem, complete
-from lgf.discovery.candidate import Candidate, Population, Proposal
-from lgf.discovery.discovering import DiscoverySettings, discover
-from lgf.discovery.encoding import encoding
-from lgf.discovery.evaluation import Evaluator, bounds_of
-from lgf.discovery.language import explicit_form, linear_form, make_language, terms_of
-from lgf.discovery.objective import HOPELESS, Criterion, ObjectiveSettings, objective
-from lgf.discovery.proposing import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
-from lgf.discovery.search import SearchSettings, joblib_map, search
-from lgf.discovery.selection import BARE_MENTION, INDISTINGUISHABLE, choose, confirmed, finalists, handicap_of, steady
-from lgf.discovery.target import make_target
+from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.solving import solve
+from lgf.language.cheapest_derivation import encoding
+from lgf.language.language import explicit_form, linear_form, make_language, terms_of
+from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.discover import DiscoverySettings, discover
+from lgf.search.evaluate import Evaluator, bounds_of
+from lgf.search.loop import SearchSettings, joblib_map, search
+from lgf.search.objective import HOPELESS, Criterion, ObjectiveSettings, objective
+from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
+from lgf.search.select import BARE_MENTION, INDISTINGUISHABLE, choose, confirmed, finalists, handicap_of, steady
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve
 
 T = np.linspace(0, 5, 60)
 STANDARD = load_grammar("standard")

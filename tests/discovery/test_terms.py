@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.discovery.encoding import bits_of, encode, encoding
-from lgf.discovery.terms import parts_of, summand_symbols, term_dictionary
+from lgf.equation.skeleton import Equation, NoEquation, Skeleton
+from lgf.expression.parse import read_expression
+from lgf.expression.print import plain
+from lgf.expression.tree import mul, number
 from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, sample, spell
-from lgf.ode.expression import mul, number
-from lgf.ode.printing import plain
-from lgf.ode.reading import read_expression
-from lgf.ode.skeleton import Equation, NoEquation, Skeleton
+from lgf.language.cheapest_derivation import bits_of, encode, encoding
+from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
 
 STANDARD = load_grammar("standard")
 CASES = [(1, False), (1, True), (2, False), (2, True)]

@@ -9,15 +9,16 @@ import joblib
 import numpy as np
 import pytest
 
-from lgf.data import Knowledge, Observation, Problem, complete
-from lgf.discovery.evaluation import Evaluator
-from lgf.discovery.language import make_language
-from lgf.discovery.proposing import EnumerationProposer
-from lgf.discovery.search import joblib_map
-from lgf.discovery.target import make_target
+from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.solving import solve
+from lgf.language.language import make_language
+from lgf.search.evaluate import Evaluator
+from lgf.search.loop import joblib_map
+from lgf.search.proposers.basic import EnumerationProposer
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve
 
 distributed = pytest.importorskip("distributed")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lgf.runs import read_run
+from lgf.runs.folder import read_run
 
 ORDER = ["discover", "duffing", "--evaluations", "25", "--out", "run"]
 

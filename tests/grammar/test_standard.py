@@ -5,9 +5,9 @@ from statistics import mean, median
 
 import numpy as np
 import pytest
+from benchmarks.problems import problems
 
-from lgf.data.problems import problems
-from lgf.discovery.encoding import encoding
+from lgf.equation.skeleton import Equation, Skeleton
 from lgf.grammar import (
     bits,
     enumerate_derivations,
@@ -21,7 +21,7 @@ from lgf.grammar import (
     spell,
     split,
 )
-from lgf.ode.skeleton import Equation, Skeleton
+from lgf.language.cheapest_derivation import encoding
 
 STANDARD = load_grammar("standard")
 TEXTBOOK = Path(__file__).parents[2] / "benchmarks" / "textbook.csv"

@@ -13,9 +13,9 @@ from lgf.latent.autoencoder import (
     new_autoencoder,
     squared_distances,
 )
-from lgf.latent.crossing import crossed
-from lgf.latent.measuring import behavioural_correlation, edits, exact_share, nearest
-from lgf.latent.placing import occurrences, sides
+from lgf.latent.crossover import crossed
+from lgf.latent.metrics import behavioural_correlation, edits, exact_share, nearest
+from lgf.latent.rule_slots import occurrences, sides
 
 
 def test_unseen_sentences_come_back(small):

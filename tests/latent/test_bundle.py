@@ -4,9 +4,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from lgf.errors import LgfError
 from lgf.latent.autoencoder import decode, encode
-from lgf.latent.bundle import BundleError, ModelBundle, bundle_names, load_bundle, save_bundle
-from lgf.latent.measuring import exact_share
+from lgf.latent.bundle import ModelBundle, bundle_names, load_bundle, save_bundle
+from lgf.latent.metrics import exact_share
 from lgf.latent.sampling import sample
 
 
@@ -45,10 +46,10 @@ def test_changed_weights_are_refused(folder):
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(bytes(data))
-    with pytest.raises(BundleError, match="hash"):
+    with pytest.raises(LgfError, match="hash"):
         load_bundle(folder)
     weights.write_bytes(bytes(data[:-8]))
-    with pytest.raises(BundleError, match="announced"):
+    with pytest.raises(LgfError, match="announced"):
         load_bundle(folder)
 
 
@@ -64,17 +65,17 @@ def test_changed_weights_are_refused(folder):
 )
 def test_other_descriptions_are_refused(folder, changes, complaint):
     rewrite(folder, **changes)
-    with pytest.raises(BundleError, match=complaint) as caught:
+    with pytest.raises(LgfError, match=complaint) as caught:
         load_bundle(folder)
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_model_is_refused(tmp_path):
-    with pytest.raises(BundleError, match="no model is called 'nonsense'"):
+    with pytest.raises(LgfError, match="no model is called 'nonsense'"):
         load_bundle("nonsense")
     (tmp_path / "model.json").write_text("{")
     (tmp_path / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(BundleError, match="does not describe"):
+    with pytest.raises(LgfError, match="does not describe"):
         load_bundle(tmp_path)
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lgf.ode.behaviour import BehaviourGrid, behaviour, behavioural_distance
-from lgf.ode.evaluation import evaluate
-from lgf.ode.skeleton import Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.expression.numeric import evaluate
+from lgf.language.behaviour import BehaviourGrid, behaviour, behavioural_distance
 
 GRID = BehaviourGrid(t=(0.1, 10.0, 3), u=(0.1, 100.0, 4), du=(0.1, 500.0, 4))
 

@@ -4,12 +4,26 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.ode.canonical import canonical
-from lgf.ode.evaluation import evaluate
-from lgf.ode.expression import FUNCTIONS, Expression, F, T, U, add, constant, fill, function, mul, number, power, symbol
-from lgf.ode.printing import plain
-from lgf.ode.reading import read_expression
-from lgf.ode.sympy_bridge import to_sympy
+from lgf.expression.canonical import canonical
+from lgf.expression.numeric import evaluate
+from lgf.expression.parse import read_expression
+from lgf.expression.print import plain
+from lgf.expression.sympy_conversion import to_sympy
+from lgf.expression.tree import (
+    FUNCTIONS,
+    Expression,
+    F,
+    T,
+    U,
+    add,
+    constant,
+    fill,
+    function,
+    mul,
+    number,
+    power,
+    symbol,
+)
 
 POINTS = {
     "t": np.array([0.3, 0.7, 1.1, 1.9]),

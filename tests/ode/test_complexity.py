@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import sympy
 
-from lgf.ode.canonical import canonical
-from lgf.ode.complexity import complexity, node_count
-from lgf.ode.expression import F, T, add, function, mul, number, power, symbol
-from lgf.ode.printing import plain
-from lgf.ode.reading import read_equation, read_expression
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.sympy_bridge import to_sympy
+from lgf.equation.complexity import complexity, node_count
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.expression.canonical import canonical
+from lgf.expression.parse import read_equation, read_expression
+from lgf.expression.print import plain
+from lgf.expression.sympy_conversion import to_sympy
+from lgf.expression.tree import F, T, add, function, mul, number, power, symbol
 
 with (Path(__file__).parent / "truths.csv").open() as file:
     TRUTHS = list(csv.DictReader(file))
@@ -73,5 +73,5 @@ def test_nodes_of_a_skeleton_are_counted_as_it_stands():
 
 
 def test_sympy_is_not_imported_with_the_layer():
-    code = "import sys, lgf.ode.skeleton, lgf.ode.simplification; sys.exit('sympy' in sys.modules)"
+    code = "import sys, lgf.equation.skeleton, lgf.equation.simplification; sys.exit('sympy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

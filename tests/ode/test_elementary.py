@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lgf.ode.kernels import machine
+from lgf.solver.kernels import machine
 
 RNG = np.random.default_rng(0)
 NO_TABLE = np.zeros((1, 4))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lgf.ode.evaluation import evaluate
-from lgf.ode.reading import read_expression
+from lgf.expression.numeric import evaluate
+from lgf.expression.parse import read_expression
 
 T = np.linspace(0.1, 3.0, 7)
 U = np.cos(3 * T)

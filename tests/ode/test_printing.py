@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.ode.expression import FUNCTIONS, F, T, U, add, constant, function, mul, number, power, symbol
-from lgf.ode.printing import display, format_number, latex, plain
-from lgf.ode.reading import read_expression
-from lgf.ode.skeleton import Equation
+from lgf.equation.skeleton import Equation
+from lgf.expression.parse import read_expression
+from lgf.expression.print import display, format_number, latex, plain
+from lgf.expression.tree import FUNCTIONS, F, T, U, add, constant, function, mul, number, power, symbol
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False).filter(lambda x: x == 0 or abs(x) > 1e-6)
 LEAVES = st.one_of(

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.ode import expression as ex
-from lgf.ode.evaluation import evaluate
-from lgf.ode.kernels.machine import WIDE, evaluate_wide
-from lgf.ode.program import GENERAL, compile_expression, compile_skeleton, compile_system
-from lgf.ode.reading import read_expression
-from lgf.ode.skeleton import Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.expression import tree as ex
+from lgf.expression.numeric import evaluate
+from lgf.expression.parse import read_expression
+from lgf.solver.kernels.machine import WIDE, evaluate_wide
+from lgf.solver.program import GENERAL, compile_expression, compile_skeleton, compile_system
 
 LEAVES = st.one_of(
     st.sampled_from([ex.T, ex.F, ex.U, ex.symbol("u", 1), ex.symbol("u", 2)]),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lgf.ode.expression import F, T, U, add, constant, function, mul, number, power, symbol
-from lgf.ode.reading import ReadingError, read_equation, read_expression
+from lgf.expression.parse import ReadingError, read_equation, read_expression
+from lgf.expression.tree import F, T, U, add, constant, function, mul, number, power, symbol
 
 U1, U2 = symbol("u", 1), symbol("u", 2)
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lgf.ode.simplification import PAPER, SimplifySettings, simplify
-from lgf.ode.skeleton import Equation, Skeleton
+from lgf.equation.simplification import PAPER, SimplifySettings, simplify
+from lgf.equation.skeleton import Equation, Skeleton
 
 T = np.linspace(0, 5, 50)
 DATA = {"t": T, "u": 1 + 0.5 * np.cos(T), "u'": -0.5 * np.sin(T), "u''": -0.5 * np.cos(T), "F": np.sin(T)}

@@ -3,11 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from lgf.ode.evaluation import evaluate
-from lgf.ode.expression import ZERO, F, constant, mul, symbol
-from lgf.ode.printing import plain
-from lgf.ode.reading import read_expression
-from lgf.ode.skeleton import Equation, NoEquation, Skeleton, numbered
+from lgf.equation.skeleton import Equation, NoEquation, Skeleton, numbered
+from lgf.expression.numeric import evaluate
+from lgf.expression.parse import read_expression
+from lgf.expression.print import plain
+from lgf.expression.tree import ZERO, F, constant, mul, symbol
 
 U, U1, U2 = (symbol("u", i) for i in range(3))
 

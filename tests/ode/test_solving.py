@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from lgf.ode.reading import read_expression
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.solving import solve, solve_system
-from lgf.ode.trajectory import Forcing, SolveStatus
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.expression.parse import read_expression
+from lgf.solver.solve import solve, solve_system
+from lgf.solver.trajectory import Forcing, SolveStatus
 
 
 def equation(text):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lgf.ode.skeleton import Equation, Skeleton
-from lgf.ode.stability import Verdict, assess
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.solver.stability import Verdict, assess
 
 B3 = {
     "pendulum": ("2*u'' + u' + 5*u = F", 60.0),

@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.ode.evaluation import evaluate
-from lgf.ode.expression import F
-from lgf.ode.printing import plain
-from lgf.ode.reading import read_equation
-from lgf.ode.structure import open_constants, structure
+from lgf.equation.structure import open_constants, structure
+from lgf.expression.numeric import evaluate
+from lgf.expression.parse import read_equation
+from lgf.expression.print import plain
+from lgf.expression.tree import F
 
 POINTS = {
     "t": np.array([0.3, 0.7, 1.1, 1.9]),

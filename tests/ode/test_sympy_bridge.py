@@ -3,10 +3,10 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.ode.canonical import canonical
-from lgf.ode.expression import F, T, U, add, constant, function, mul, number, power, symbol
-from lgf.ode.reading import read_expression
-from lgf.ode.sympy_bridge import from_sympy, to_sympy
+from lgf.expression.canonical import canonical
+from lgf.expression.parse import read_expression
+from lgf.expression.sympy_conversion import from_sympy, to_sympy
+from lgf.expression.tree import F, T, U, add, constant, function, mul, number, power, symbol
 
 LEAVES = st.one_of(
     st.integers(-4, 4).map(number),

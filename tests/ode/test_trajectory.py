@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.ode.trajectory import Forcing, SolveStatus, Trajectory, relative_l2
+from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory, relative_l2
 
 
 def test_a_trajectory_names_its_columns_and_cannot_be_written():

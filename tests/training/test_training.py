@@ -5,11 +5,12 @@ import pytest
 import torch
 from torch import nn
 
+from lgf.errors import LgfError
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import load_bundle
-from lgf.training import measures
+from lgf.training import model_metrics
 from lgf.training.loop import fit
-from lgf.training.recipe import Recipe, RecipeError, TrainingRecipe, load_recipe
+from lgf.training.recipe import Recipe, TrainingRecipe, load_recipe
 from lgf.training.stages import train
 
 TINY = """
@@ -54,7 +55,7 @@ def recipe(tmp_path):
 
 def test_a_misspelt_key_is_named(recipe):
     recipe.write_text(recipe.read_text().replace("header_tokens", "header_token"))
-    with pytest.raises(RecipeError, match=r"tiny.toml has a key 'autoencoder.header_token'.*header_tokens, summand"):
+    with pytest.raises(LgfError, match=r"tiny.toml has a key 'autoencoder.header_token'.*header_tokens, summand"):
         load_recipe(recipe)
 
 
@@ -68,14 +69,14 @@ def test_a_misspelt_key_is_named(recipe):
 )
 def test_wrong_recipes_are_refused_in_a_sentence(recipe, old, new, complaint):
     recipe.write_text(recipe.read_text().replace(old, new))
-    with pytest.raises(RecipeError, match=complaint) as caught:
+    with pytest.raises(LgfError, match=complaint) as caught:
         load_recipe(recipe)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("setting", ['noise = "uniform"', 'architecture = "mlp"'])
 def test_other_flows_train_too(recipe, tmp_path, monkeypatch, setting):
-    monkeypatch.setattr(measures, "DRAWN", 60)
+    monkeypatch.setattr(model_metrics, "DRAWN", 60)
     recipe.write_text(recipe.read_text().replace("depth = 1", f"depth = 1\n{setting}"))
     bundle = train(recipe, tmp_path / "out")
     assert 0 < bundle.metrics["free_samples_valid"] <= 1

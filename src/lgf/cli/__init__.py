@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from lgf import __version__
-from lgf.cli.discovering import Stopped, discover
+from lgf.cli.discover import Stopped, discover
+from lgf.cli.inspect import check, plot, records, simulate
 from lgf.cli.models import models_app, sample, train
-from lgf.cli.using import check, plot, records, simulate
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[
     0
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("Stopped.\n")
         return 130
-    except ValueError as error:  # DataError, RunError, GrammarError, BundleError, RecipeError: all meant for users
+    except ValueError as error:  # LgfError, LgfError, GrammarError, LgfError, LgfError: all meant for users
         return _complain(str(error).splitlines()[0])
     except OSError as error:
         return _complain(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")

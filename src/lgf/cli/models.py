@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lgf.cli.options import AsJson
-from lgf.quoting import quoted
+from lgf.errors import quoted
 
 if TYPE_CHECKING:
     from lgf.grammar import Grammar
@@ -47,12 +47,12 @@ def show(
     ] = None,
 ) -> None:
     """Print a grammar, or whether it can say an equation and in how many bits."""
-    from lgf.choosing import grammar_named
-    from lgf.data import DataError
-    from lgf.discovery.encoding import encoding
+    from lgf.equation.skeleton import Equation
+    from lgf.errors import LgfError
+    from lgf.expression.parse import ReadingError
     from lgf.grammar import spell
-    from lgf.ode.reading import ReadingError
-    from lgf.ode.skeleton import Equation
+    from lgf.language.cheapest_derivation import encoding
+    from lgf.runs.presets import grammar_named
 
     grammar = grammar_named(model)
     if equation is None:
@@ -64,9 +64,9 @@ def show(
     try:
         skeleton = Equation.read(equation).skeleton
     except ReadingError as error:
-        raise DataError(f"the equation {quoted(equation)} cannot be read: {error.message}.") from error
+        raise LgfError(f"the equation {quoted(equation)} cannot be read: {error.message}.") from error
     if skeleton.order < 1:
-        raise DataError(f"{quoted(equation)} is no differential equation; write one in u, u', ...")
+        raise LgfError(f"{quoted(equation)} is no differential equation; write one in u, u', ...")
     said = encoding(grammar, skeleton)
     if said.derivation is None:
         missing = f": it has no {', '.join(said.unsaid)}" if said.unsaid else ""
@@ -85,19 +85,19 @@ def sample(
     """Draw random equations from a model's grammar."""
     import numpy as np
 
-    from lgf.choosing import grammar_named
-    from lgf.data import DataError
+    from lgf.equation.skeleton import NoEquation, Skeleton
+    from lgf.errors import LgfError
     from lgf.grammar import restrict, spell
     from lgf.grammar import sample as sample_derivations
-    from lgf.ode.skeleton import NoEquation, Skeleton
+    from lgf.runs.presets import grammar_named
 
     if not 1 <= n <= MOST_SAMPLES:
-        raise DataError(f"-n is {n}; give a number from 1 to {MOST_SAMPLES}.")
+        raise LgfError(f"-n is {n}; give a number from 1 to {MOST_SAMPLES}.")
     if seed < 0:
-        raise DataError(f"--seed is {seed}; give a whole number that is not negative.")
+        raise LgfError(f"--seed is {seed}; give a whole number that is not negative.")
     grammar = grammar_named(model)
     if not 1 <= order <= 4:
-        raise DataError(f"--order is {order}; give a whole number from 1 to 4.")
+        raise LgfError(f"--order is {order}; give a whole number from 1 to 4.")
     allowed = restrict(grammar, order=order, forced=forced)
     rng = np.random.default_rng(seed)
     cap = None if grammar.template == "explicit" else order
@@ -105,7 +105,7 @@ def sample(
     while given < n:
         tries += 1
         if tries > 100 + n:
-            raise DataError(f"{grammar.name} hardly says any equation of order {order}; ask for another order.")
+            raise LgfError(f"{grammar.name} hardly says any equation of order {order}; ask for another order.")
         for derivation in sample_derivations(grammar, rng, min(n, 1000), allowed, max_order=cap):
             try:
                 skeleton = Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)

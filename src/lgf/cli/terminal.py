@@ -8,16 +8,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lgf.asking import Notify, Question
 from lgf.compilation import kept_in
 from lgf.data import Finding
-from lgf.discovery.candidate import Candidate
-from lgf.discovery.discovering import warm_up
-from lgf.discovery.search import Iteration
-from lgf.journal import Tick
-from lgf.ode.kernels.trajectory_fit import fit_trajectory
-from lgf.ode.operator_form import in_operator_form
-from lgf.ode.skeleton import Equation
+from lgf.equation.operator_form import in_operator_form
+from lgf.equation.skeleton import Equation
+from lgf.runs.journal import Tick
+from lgf.runs.request import Notify, Question
+from lgf.search.candidate import Candidate
+from lgf.search.discover import warm_up
+from lgf.search.loop import Iteration
+from lgf.solver.kernels.trajectory_fit import fit_trajectory
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 

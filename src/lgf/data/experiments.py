@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.guessing import guess_roles
-from lgf.data.knowledge import DataError
+from lgf.data.column_roles import guess_roles
 from lgf.data.observation import Observation
-from lgf.data.tables import ColumnName, Table, read_table
-from lgf.ode.reading import ReadingError
-from lgf.ode.trajectory import Forcing
-from lgf.quoting import quoted
+from lgf.data.table import ColumnName, Table, read_table
+from lgf.errors import LgfError, quoted
+from lgf.expression.parse import ReadingError
+from lgf.solver.trajectory import Forcing
 
 MOST_EXPERIMENTS = 1_000
 
@@ -66,7 +65,7 @@ def read_observations(
                 name=name,
             )
         except ValueError as error:
-            raise DataError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
+            raise LgfError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
         observations.append(observation)
     notes = [*table.notes, *roles.notes, *time_notes]
     if len(groups) > 1:
@@ -90,14 +89,14 @@ def observations_from_arrays(
     """
     if not _is_list(values):
         if _is_list(t):
-            raise DataError("times are given for several experiments but values for one; give one array for each.")
+            raise LgfError("times are given for several experiments but values for one; give one array for each.")
         return (_observation(t, values, derivative, forcing, weights, initial, ""),)
     n = len(values)
     columns = []
     for what, each in (("times", t), ("forcings", forcing), ("weights", weights)):
         columns.append(each if _is_list(each) else [each] * n)
         if len(columns[-1]) != n:
-            raise DataError(f"there are {len(each)} {what} but {n} experiments; give one for each, or one for all.")
+            raise LgfError(f"there are {len(each)} {what} but {n} experiments; give one for each, or one for all.")
     names = [f"experiment {k + 1}" for k in range(n)]
     return tuple(
         _observation(times, mine, derivative, force, weight, start, name)
@@ -112,8 +111,8 @@ def _observation(
     try:
         observation = Observation(t, values, measured, weights, initial, None, name)
         return replace(observation, forcing=make_forcing(forcing, observation.t))
-    except DataError as error:
-        raise DataError(f"{name}: {error}" if name else str(error)) from error
+    except LgfError as error:
+        raise LgfError(f"{name}: {error}" if name else str(error)) from error
 
 
 def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing | None:
@@ -127,9 +126,9 @@ def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing | None:
             return Forcing.from_function(forcing, float(t[0]), float(t[-1]))
         return Forcing.from_samples(t, np.asarray(forcing, dtype=float))
     except ReadingError as error:
-        raise DataError(f"the forcing {quoted(forcing)} cannot be read: {error.message}.") from error
+        raise LgfError(f"the forcing {quoted(forcing)} cannot be read: {error.message}.") from error
     except (TypeError, ValueError) as error:
-        raise DataError(str(error)) from error
+        raise LgfError(str(error)) from error
 
 
 def _is_list(values: Any) -> bool:
@@ -163,7 +162,7 @@ def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
         labels = np.array([f"{label:g}" for label in labels], dtype=object)
     _, first, member = np.unique(labels.astype(str), return_index=True, return_inverse=True)
     if len(first) > MOST_EXPERIMENTS:
-        raise DataError(
+        raise LgfError(
             f"column {quoted(table.names[position])} names {len(first):,} experiments; "
             f"at most {MOST_EXPERIMENTS:,} are read."
         )
@@ -180,7 +179,7 @@ def _initials(initial: Any, n: int) -> list:
     if not nested or isinstance(initial, str):
         return [initial] * n
     if len(initial) != n:
-        raise DataError(
+        raise LgfError(
             f"there are {len(initial)} initial states but {n} experiments; give one for each, or one for all."
         )
     return list(initial)

@@ -5,19 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lgf.ode.expression import FUNCTIONS
-from lgf.ode.reading import ReadingError, read_expression
-from lgf.ode.trajectory import Forcing
-from lgf.quoting import quoted
+from lgf.errors import LgfError, quoted
+from lgf.expression.parse import ReadingError, read_expression
+from lgf.expression.tree import FUNCTIONS
+from lgf.solver.trajectory import Forcing
 
 HIGHEST_ORDER = 4
 SIGNS = {"positive": (0.0, math.inf), "negative": (-math.inf, 0.0)}
 
 Bounds = tuple[float, float]
-
-
-class DataError(ValueError):
-    """Data or knowledge that cannot be used; the message is one sentence that says why and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +49,12 @@ class Knowledge:
             set_(self, "order", _order(self.order))
         for name in ("stable", "autonomous", "forced"):
             if getattr(self, name) not in (None, True, False):
-                raise DataError(f"{name} is {quoted(getattr(self, name))}; say True, False, or None for unknown.")
+                raise LgfError(f"{name} is {quoted(getattr(self, name))}; say True, False, or None for unknown.")
         if self.forcing is not None:
             if not isinstance(self.forcing, Forcing):
-                raise DataError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
+                raise LgfError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
             if self.forced is False:
-                raise DataError("a forcing is given but the system is said to be unforced; drop one of the two.")
+                raise LgfError("a forcing is given but the system is said to be unforced; drop one of the two.")
             set_(self, "forced", True)
         if self.functions is not None:
             set_(self, "functions", _functions(self.functions))
@@ -68,7 +64,7 @@ class Knowledge:
             set_(self, "constants", _bounds("every constant", self.constants))
         if self.bounds is not None:
             if not isinstance(self.bounds, Mapping):
-                raise DataError('bounds map a term to (low, high) or to a sign: {"u^3": "positive"}.')
+                raise LgfError('bounds map a term to (low, high) or to a sign: {"u^3": "positive"}.')
             set_(self, "bounds", {_term(k): _bounds(k, v) for k, v in self.bounds.items()})
         if self.required is not None:
             set_(self, "required", tuple(_term(term) for term in _texts(self.required, "required terms")))
@@ -103,16 +99,14 @@ class Knowledge:
 
 def _order(order: Any) -> int:
     if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 1 <= order <= HIGHEST_ORDER:
-        raise DataError(
-            f"order is {quoted(order)}; give a whole number from 1 to {HIGHEST_ORDER}, or None for unknown."
-        )
+        raise LgfError(f"order is {quoted(order)}; give a whole number from 1 to {HIGHEST_ORDER}, or None for unknown.")
     return int(order)
 
 
 def _texts(texts: Any, what: str) -> tuple[str, ...]:
     found = tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)
     if not all(isinstance(text, str) for text in found):
-        raise DataError(f"{what} are given as text, but got {quoted(texts)}.")
+        raise LgfError(f"{what} are given as text, but got {quoted(texts)}.")
     return found
 
 
@@ -120,7 +114,7 @@ def _functions(functions: object) -> tuple[str, ...]:
     found = _texts(functions, "functions")
     for name in found:
         if name not in FUNCTIONS:
-            raise DataError(f"the function {quoted(name)} is not known; choose from {', '.join(FUNCTIONS)}.")
+            raise LgfError(f"the function {quoted(name)} is not known; choose from {', '.join(FUNCTIONS)}.")
     return found
 
 
@@ -129,37 +123,37 @@ def _variables(variables: object) -> tuple[str, ...]:
     for name in found:
         stem = name.rstrip("'")
         if stem not in ("t", "u") or (stem == "t" and name != "t") or len(name) > 1 + HIGHEST_ORDER:
-            raise DataError(f"the variable {quoted(name)} is not known; choose from t, u, u', u''.")
+            raise LgfError(f"the variable {quoted(name)} is not known; choose from t, u, u', u''.")
     if not found:
-        raise DataError("no variable is allowed; name at least one of t, u, u', u''.")
+        raise LgfError("no variable is allowed; name at least one of t, u, u', u''.")
     return found
 
 
 def _term(term: object) -> str:
     if not isinstance(term, str) or not term.strip():
-        raise DataError(f'a term is given as text such as "u^3", but got {quoted(term)}.')
+        raise LgfError(f'a term is given as text such as "u^3", but got {quoted(term)}.')
     try:
         read_expression(term)
     except ReadingError as error:
-        raise DataError(f"the term {quoted(term)} cannot be read: {error.message}.") from error
+        raise LgfError(f"the term {quoted(term)} cannot be read: {error.message}.") from error
     return term.strip()
 
 
 def _bounds(term: object, bounds: Any) -> Bounds:
     if isinstance(bounds, str):
         if bounds not in SIGNS:
-            raise DataError(
+            raise LgfError(
                 f"the bounds of {quoted(term)} are {quoted(bounds)}; say {', '.join(SIGNS)}, or give (low, high)."
             )
         return SIGNS[bounds]
     try:
         low, high = (float(x) for x in bounds)
     except (TypeError, ValueError) as error:
-        raise DataError(
+        raise LgfError(
             f"the bounds of {quoted(term)} are {quoted(bounds)}; give (low, high) or a sign in words."
         ) from error
     if math.isnan(low) or math.isnan(high) or low > high:
-        raise DataError(
+        raise LgfError(
             f"the bounds of {quoted(term)} are ({low:g}, {high:g}); the low one must not exceed the high one."
         )
     return low, high

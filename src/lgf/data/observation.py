@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.knowledge import DataError, Knowledge
-from lgf.ode.trajectory import Forcing, read_only
-from lgf.quoting import quoted
+from lgf.data.knowledge import Knowledge
+from lgf.errors import LgfError, quoted
+from lgf.solver.trajectory import Forcing, read_only
 
 LEAST_SAMPLES = 3
 MOST_SAMPLES = 200_000  # of all experiments: a fit of more takes seconds, and they add nothing
@@ -45,7 +45,7 @@ class Observation:
         if self.initial is not None:
             set_(self, "initial", _initial(self.initial))
         if self.forcing is not None and not isinstance(self.forcing, Forcing):
-            raise DataError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
+            raise LgfError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
 
     def __len__(self) -> int:
         return len(self.t)
@@ -77,10 +77,10 @@ class Problem:
             object.__setattr__(self, "observations", (self.observations,))
         object.__setattr__(self, "observations", tuple(self.observations))
         if not self.observations:
-            raise DataError("there is no experiment in the data; give at least one.")
+            raise LgfError("there is no experiment in the data; give at least one.")
         if self.n_samples > MOST_SAMPLES:
             every = -(-self.n_samples // MOST_SAMPLES)
-            raise DataError(
+            raise LgfError(
                 f"there are {self.n_samples:,} samples but at most {MOST_SAMPLES:,} are searched; "
                 f"average every {every}, or keep one of them."
             )
@@ -89,17 +89,17 @@ class Problem:
             where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
             highest = max(observation.measured)
             if order is not None and highest > order:
-                raise DataError(
+                raise LgfError(
                     f"{where}: derivative {highest} of u was measured but order {order} is said to be known; "
                     f"leave the order open or set it to at least {highest}."
                 )
             if order is not None and observation.initial is not None and len(observation.initial) > order:
-                raise DataError(
+                raise LgfError(
                     f"{where}: the initial state has {len(observation.initial)} values but an equation of "
                     f"order {order} takes {order}; give u(t0) and its derivatives below the order."
                 )
             if known.forced is False and observation.forcing is not None:
-                raise DataError(f"{where} has a forcing but the system is said to be unforced; drop one of the two.")
+                raise LgfError(f"{where} has a forcing but the system is said to be unforced; drop one of the two.")
 
     @property
     def orders(self) -> tuple[int, ...]:
@@ -137,17 +137,17 @@ def _numbers(values: Any, what: str) -> np.ndarray:
             values = np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
         array = np.asarray(values)
         if np.iscomplexobj(array):
-            raise DataError(f"{what} hold complex numbers; give real ones.")
+            raise LgfError(f"{what} hold complex numbers; give real ones.")
         return read_only(array)
     except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
+        if isinstance(error, LgfError):
             raise
-        raise DataError(f"{what} cannot be read as an array of numbers ({error}).") from error
+        raise LgfError(f"{what} cannot be read as an array of numbers ({error}).") from error
 
 
 def _columns(values: np.ndarray) -> np.ndarray:
     if values.ndim not in (1, 2):
-        raise DataError(
+        raise LgfError(
             f"the measured values have shape {values.shape}; give one value per time, or one column per measured "
             "derivative."
         )
@@ -158,39 +158,39 @@ def _measured(measured: Any, columns: int) -> tuple[int, ...]:
     orders = tuple(measured) if isinstance(measured, Sequence) else (measured,)
     for order in orders:
         if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_DERIVATIVE:
-            raise DataError(
+            raise LgfError(
                 f"the measured derivative is {quoted(order)}; give 0 for u, 1 for u', 2 for u'' "
                 f"(at most {HIGHEST_DERIVATIVE})."
             )
     orders = tuple(int(order) for order in orders)
     if len(orders) != columns:
-        raise DataError(
+        raise LgfError(
             f"there are {columns} measured columns but {len(orders)} derivatives are named; name one for each column."
         )
     if len(set(orders)) != len(orders):
-        raise DataError(f"the measured derivatives {orders} repeat; give repeated measurements as experiments.")
+        raise LgfError(f"the measured derivatives {orders} repeat; give repeated measurements as experiments.")
     return orders
 
 
 def _check_times(t: np.ndarray) -> None:
     if t.ndim != 1:
-        raise DataError(f"t has shape {t.shape}; give one time per sample.")
+        raise LgfError(f"t has shape {t.shape}; give one time per sample.")
     if len(t) < LEAST_SAMPLES:
-        raise DataError(f"there are {len(t)} samples; at least {LEAST_SAMPLES} are needed.")
+        raise LgfError(f"there are {len(t)} samples; at least {LEAST_SAMPLES} are needed.")
     if not np.all(np.isfinite(t)):
         at = int(np.flatnonzero(~np.isfinite(t))[0])
-        raise DataError(f"the time of sample {at + 1} is {t[at]}; every sample needs a finite time.")
+        raise LgfError(f"the time of sample {at + 1} is {t[at]}; every sample needs a finite time.")
     steps = np.diff(t)
     if np.all(steps > 0):
         _check_spacing(t, steps)
         return
     at = int(np.flatnonzero(steps <= 0)[0])
     if steps[at] == 0:
-        raise DataError(
+        raise LgfError(
             f"time {t[at]:.6g} stands twice (samples {at + 1} and {at + 2}); average the two, remove one, or name the "
             "column that tells experiments apart."
         )
-    raise DataError(
+    raise LgfError(
         f"time goes back from {t[at]:.6g} to {t[at + 1]:.6g} at sample {at + 2}; sort the rows by time, or name the "
         "column that tells experiments apart."
     )
@@ -200,12 +200,12 @@ def _check_spacing(t: np.ndarray, steps: np.ndarray) -> None:
     """Derivatives divide by powers of these lengths, which must neither overflow nor vanish."""
     length = float(t[-1]) - float(t[0])
     if not 1e-30 <= length <= 1e30:
-        raise DataError(
+        raise LgfError(
             f"the record is {length:.1g} long; give the times in a unit in which that is between 1e-30 and 1e30."
         )
     at = int(np.argmin(steps))
     if steps[at] < 1e-15 * length:
-        raise DataError(
+        raise LgfError(
             f"samples {at + 1} and {at + 2} are {steps[at]:.1g} apart in a record that is {length:.1g} long; average "
             "the two, or remove one."
         )
@@ -213,39 +213,39 @@ def _check_spacing(t: np.ndarray, steps: np.ndarray) -> None:
 
 def _check_values(values: np.ndarray, n: int) -> None:
     if len(values) != n:
-        raise DataError(f"there are {len(values)} values but {n} times; give one value per time, NaN where missing.")
+        raise LgfError(f"there are {len(values)} values but {n} times; give one value per time, NaN where missing.")
     if np.any(np.isinf(values)):
         row = int(np.flatnonzero(np.any(np.isinf(values), axis=1))[0])
-        raise DataError(f"sample {row + 1} is infinite; remove it or write NaN for a missing value.")
+        raise LgfError(f"sample {row + 1} is infinite; remove it or write NaN for a missing value.")
     for column in range(values.shape[1]):
         found = int(np.count_nonzero(~np.isnan(values[:, column])))
         if found < LEAST_SAMPLES:
-            raise DataError(
+            raise LgfError(
                 f"measured column {column + 1} has {found} values that are not missing; "
                 f"at least {LEAST_SAMPLES} are needed."
             )
     largest = float(np.nanmax(np.abs(values)))
     if largest > 1e150:
-        raise DataError("the measured values exceed 1e150; give them in another unit.")
+        raise LgfError("the measured values exceed 1e150; give them in another unit.")
     if 0.0 < largest < 1e-150:
-        raise DataError("the measured values are all below 1e-150; give them in another unit.")
+        raise LgfError("the measured values are all below 1e-150; give them in another unit.")
 
 
 def _weights(weights: object, shape: tuple[int, ...]) -> np.ndarray:
     array = _columns(_numbers(weights, "the weights"))
     if array.shape != shape:
-        raise DataError(f"the weights have shape {array.shape} but the measured values {shape}; give one for each.")
+        raise LgfError(f"the weights have shape {array.shape} but the measured values {shape}; give one for each.")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
-        raise DataError("the weights must be finite and not negative; give 0 to leave a sample out.")
+        raise LgfError("the weights must be finite and not negative; give 0 to leave a sample out.")
     if not np.any(array > 0):
-        raise DataError("all weights are zero; give at least some samples a positive weight.")
+        raise LgfError("all weights are zero; give at least some samples a positive weight.")
     return array
 
 
 def _initial(initial: object) -> tuple[float, ...]:
     array = np.atleast_1d(_numbers(initial, "the initial state"))
     if array.ndim != 1 or not 1 <= len(array) <= HIGHEST_DERIVATIVE:
-        raise DataError(f"the initial state has shape {array.shape}; give u(t0), or u(t0) and u'(t0), as numbers.")
+        raise LgfError(f"the initial state has shape {array.shape}; give u(t0), or u(t0) and u'(t0), as numbers.")
     if not np.all(np.isfinite(array)):
-        raise DataError("the initial state is not finite; give numbers, or leave it out to have it estimated.")
+        raise LgfError("the initial state is not finite; give numbers, or leave it out to have it estimated.")
     return tuple(float(x) for x in array if not math.isnan(x))

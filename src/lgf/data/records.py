@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 
 from lgf.data.experiments import read_observations
-from lgf.data.knowledge import DataError, Knowledge
+from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Problem
-from lgf.ode.trajectory import Forcing
-from lgf.quoting import quoted
+from lgf.errors import LgfError, quoted
+from lgf.solver.trajectory import Forcing
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def load_record(name: str) -> Problem:
     """The shipped record as a problem: its experiments and what is known about the system."""
     record = records().get(name)
     if record is None:
-        raise DataError(f"there is no record named {quoted(name)}; the records are {', '.join(records())}.")
+        raise LgfError(f"there is no record named {quoted(name)}; the records are {', '.join(records())}.")
     with as_file(files("lgf.data").joinpath("records", record.file)) as path:
         reading = read_observations(
             path,

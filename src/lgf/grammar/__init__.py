@@ -7,9 +7,9 @@ from lgf.grammar.diagnostics import GrammarError
 from lgf.grammar.enumeration import enumerate_derivations
 from lgf.grammar.loading import grammar_names, load_grammar
 from lgf.grammar.parsing import ParseError, parse
-from lgf.grammar.reading import read_grammar
 from lgf.grammar.restriction import mentions, restrict
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
+from lgf.grammar.text_format import read_grammar
 
 __all__ = [
     "TEMPLATES",

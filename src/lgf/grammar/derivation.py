@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lgf.errors import LgfError
 from lgf.grammar.machine import derive_all, draw_all
 from lgf.grammar.rules import Grammar
 from lgf.grammar.tables import NEVER, start_symbols, tables
@@ -140,6 +141,6 @@ def _steps(grammar: Grammar, derivation: Sequence[int], stack: list[str]) -> Ite
 
 def _require_room(grammar: Grammar, needed: int, length: int) -> None:
     if needed >= NEVER:
-        raise ValueError(f"the allowed rules of grammar {grammar.name!r} complete no sentence; allow more of them.")
+        raise LgfError(f"the allowed rules of grammar {grammar.name!r} complete no sentence; allow more of them.")
     if needed > length:
-        raise ValueError(f"grammar {grammar.name!r} needs {needed} rules for a sentence but length is {length}.")
+        raise LgfError(f"grammar {grammar.name!r} needs {needed} rules for a sentence but length is {length}.")

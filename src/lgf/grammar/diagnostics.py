@@ -3,10 +3,10 @@
 import difflib
 from dataclasses import dataclass
 
-from lgf.quoting import quoted
+from lgf.errors import LgfError, quoted
 
 
-class GrammarError(ValueError):
+class GrammarError(LgfError):
     """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
 
     def __init__(self, complaint: str, where: str, number: int, line: str, column: int):

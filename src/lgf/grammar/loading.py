@@ -3,9 +3,9 @@
 from importlib.resources import files
 from pathlib import Path
 
-from lgf.grammar.reading import read_grammar
+from lgf.errors import quoted
 from lgf.grammar.rules import Grammar
-from lgf.quoting import quoted
+from lgf.grammar.text_format import read_grammar
 
 
 def grammar_names() -> tuple[str, ...]:

@@ -12,13 +12,13 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedEOF, UnexpectedToken
 from lark.lexer import Lexer
 
+from lgf.errors import LgfError, quoted
 from lgf.grammar.derivation import Derivation
 from lgf.grammar.rules import Grammar
 from lgf.grammar.vocabulary import UnknownCharacter, words
-from lgf.quoting import quoted
 
 
-class ParseError(ValueError):
+class ParseError(LgfError):
     """Why a text is not a sentence of a grammar."""
 
 

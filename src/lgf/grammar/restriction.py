@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lgf.errors import LgfError, quoted
 from lgf.grammar.rules import Grammar, Rule
 from lgf.grammar.vocabulary import derivative, is_terminal, words
-from lgf.quoting import quoted
 
 Mask = NDArray[np.bool_]
 
@@ -35,7 +35,7 @@ def restrict(
         allowed[sorted(forbid)] = False
     allowed = terminating(grammar, allowed)
     if not allowed[[rule.lhs == grammar.start for rule in grammar.rules]].any():
-        raise ValueError(
+        raise LgfError(
             f"nothing of grammar {quoted(grammar.name)} remains: every sentence needs a rule that order {order}, "
             f"forced {forced} or the forbidden rules take away; forbid less or take another grammar."
         )
@@ -51,7 +51,7 @@ def mentions(*phrases: str) -> Callable[[Rule], bool]:
     wanted = [tuple(word for word, _ in words(phrase)) for phrase in phrases]
     for word in (word for phrase in wanted for word in phrase):
         if not is_terminal(word):
-            raise ValueError(f"{quoted(word)} is not a word of equations; name variables, functions, numbers or signs.")
+            raise LgfError(f"{quoted(word)} is not a word of equations; name variables, functions, numbers or signs.")
 
     def question(rule: Rule) -> bool:
         body = rule.body
@@ -68,7 +68,7 @@ def as_mask(grammar: Grammar, allowed: ArrayLike | None) -> Mask:
     """One truth value per rule, a copy; None allows every rule."""
     mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
     if mask.shape != (grammar.n_rules,):
-        raise ValueError(
+        raise LgfError(
             f"allowed has shape {mask.shape} but grammar {quoted(grammar.name)} has {grammar.n_rules} rules; "
             "give one truth value per rule, as restrict does."
         )

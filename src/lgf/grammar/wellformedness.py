@@ -4,12 +4,12 @@ import math
 import re
 from itertools import islice
 
+from lgf.errors import quoted
 from lgf.grammar.diagnostics import Place, like
 from lgf.grammar.restriction import reachable, terminating
 from lgf.grammar.rules import Grammar, Rule
 from lgf.grammar.tables import shortest
 from lgf.grammar.vocabulary import FUNCTIONS, is_terminal, words
-from lgf.quoting import quoted
 
 
 def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) -> None:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from lgf.grammar import Blocks, Derivation, Extent, Grammar, decode_blocks, extent, pad, split, unpad
-from lgf.latent.crossing import crossed
+from lgf.latent.crossover import crossed
 from lgf.latent.layout import Layout
-from lgf.latent.placing import met_once, occurrences, placed, sides
+from lgf.latent.rule_slots import met_once, occurrences, placed, sides
 
 
 class BlockAutoencoder(nn.Module):

@@ -17,12 +17,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from lgf.errors import LgfError, quoted
 from lgf.grammar import Extent, Grammar, read_grammar
 from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, decode, empty_autoencoder
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
 from lgf.latent.guidance import Predictor
-from lgf.quoting import quoted
 
 FORMAT = 1
 LARGEST = 100_000_000  # bytes: room for the perceptron of the paper
@@ -31,10 +31,6 @@ _WEIGHTS = "weights.safetensors"
 DEEPEST = 64  # layers of a network that is built
 # What comes of facts that are not what they should be; torch says RuntimeError of sizes that are none.
 _UNSOUND = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
-
-
-class BundleError(ValueError):
-    """A folder that holds no model that can be trusted, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class ModelBundle:
 
 
 def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
-    """Writes the bundle into the folder; BundleError if it is larger than a bundle may be."""
+    """Writes the bundle into the folder; LgfError if it is larger than a bundle may be."""
     weights = save(_half(bundle))
     extent = bundle.autoencoder.extent if isinstance(bundle.autoencoder, BlockAutoencoder) else None
     facts = {
@@ -81,7 +77,7 @@ def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
     text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     size = len(weights) + len(text.encode())
     if size > LARGEST:
-        raise BundleError(f"the model takes {size} bytes, at most {LARGEST} are allowed; make it smaller.")
+        raise LgfError(f"the model takes {size} bytes, at most {LARGEST} are allowed; make it smaller.")
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     (path / _WEIGHTS).write_bytes(weights)
@@ -97,38 +93,39 @@ def bundle_names() -> tuple[str, ...]:
 
 
 def load_bundle(name_or_path: str | Path) -> ModelBundle:
-    """The model of that name in the package, or in the folder of that path; BundleError if it is not sound."""
+    """The model of that name in the package, or in the folder of that path; LgfError if it is not sound."""
     known = isinstance(name_or_path, str) and name_or_path in bundle_names()
     folder = files("lgf").joinpath("models", str(name_or_path)) if known else Path(name_or_path)
     if not folder.joinpath(_FACTS).is_file() or not folder.joinpath(_WEIGHTS).is_file():
-        raise BundleError(
+        raise LgfError(
             f"no model is called {quoted(str(name_or_path))}; give a folder with {_FACTS} and {_WEIGHTS}, or one of "
             f"{', '.join(bundle_names()) or 'none installed'}."
         )
     facts, weights = (_beginning(folder.joinpath(name)) for name in (_FACTS, _WEIGHTS))
     if len(facts) + len(weights) > LARGEST:
-        raise BundleError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
+        raise LgfError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
     try:
         return _build(json.loads(facts), weights)
-    except BundleError as error:
-        raise BundleError(f"the model in {str(folder)!r} {error}; get it again.") from error
+    except LgfError as error:
+        reason = str(error).splitlines()[0]  # a grammar's error shows its line below
+        raise LgfError(f"the model in {str(folder)!r} {reason}; get it again.") from error
     except _UNSOUND as error:
-        raise BundleError(f"{_FACTS} in {str(folder)!r} does not describe a model: {error!r}; get it again.") from error
+        raise LgfError(f"{_FACTS} in {str(folder)!r} does not describe a model: {error!r}; get it again.") from error
 
 
 def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     if facts["format"] != FORMAT:
-        raise BundleError(f"has format {facts['format']!r}, this version reads {FORMAT}")
+        raise LgfError(f"has format {facts['format']!r}, this version reads {FORMAT}")
     if facts["weights"]["bytes"] != len(weights):
-        raise BundleError(f"has {len(weights)} bytes of weights, {facts['weights']['bytes']!r} are announced")
+        raise LgfError(f"has {len(weights)} bytes of weights, {facts['weights']['bytes']!r} are announced")
     if facts["weights"]["sha256"] != hashlib.sha256(weights).hexdigest():
-        raise BundleError("has weights whose hash is not the announced one")
+        raise LgfError("has weights whose hash is not the announced one")
     grammar = read_grammar(facts["grammar"], name=facts["name"])
     if grammar.fingerprint != facts["fingerprint"]:
-        raise BundleError("has a grammar whose fingerprint is not the announced one")
+        raise LgfError("has a grammar whose fingerprint is not the announced one")
     deepest = max(facts["autoencoder"]["depth"], facts["denoiser"]["depth"], len(facts["predictors"]))
     if deepest > DEEPEST:
-        raise BundleError(f"has {deepest} layers or predictors, at most {DEEPEST} are built")
+        raise LgfError(f"has {deepest} layers or predictors, at most {DEEPEST} are built")
     found = _tensors(weights)
     with torch.device("meta"):  # so that no memory is taken for networks that do not fit their weights
         _check(_networks(facts, grammar), found)
@@ -149,7 +146,7 @@ def _networks(facts: dict[str, Any], grammar: Grammar) -> ModelBundle:
     settings = AutoencoderSettings(**facts["autoencoder"])
     extent = facts["extent"] and Extent(**facts["extent"])
     if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
-        raise BundleError("has an extent that no sentence of its grammar has")
+        raise LgfError("has an extent that no sentence of its grammar has")
     autoencoder = empty_autoencoder(grammar, settings, extent)
     described = dict(facts["denoiser"])
     described["noise"] = Noise(described["noise"])
@@ -181,23 +178,23 @@ def _tensors(weights: bytes) -> dict[str, Tensor]:
     try:
         return load(weights)
     except SafetensorError as error:
-        raise BundleError(f"has weights that are not safetensors ({str(error)!r})") from error
+        raise LgfError(f"has weights that are not safetensors ({str(error)!r})") from error
 
 
 def _check(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
-    """BundleError unless the tensors are those of the networks by name, shape and type, and finite."""
+    """LgfError unless the tensors are those of the networks by name, shape and type, and finite."""
     expected = _half(bundle)
     if found.keys() != expected.keys():
         odd = sorted(found.keys() ^ expected.keys())[0]
-        raise BundleError(f"has other weights than its description says, {odd!r} among them")
+        raise LgfError(f"has other weights than its description says, {odd!r} among them")
     for name, value in expected.items():
         if found[name].shape != value.shape or found[name].dtype != value.dtype:
-            raise BundleError(
+            raise LgfError(
                 f"has {name!r} of {tuple(found[name].shape)} {found[name].dtype}, "
                 f"expected {tuple(value.shape)} {value.dtype}"
             )
         if not found[name].isfinite().all():
-            raise BundleError(f"has weights that are not finite, {name!r} among them")
+            raise LgfError(f"has weights that are not finite, {name!r} among them")
 
 
 def _fill(bundle: ModelBundle, found: dict[str, Tensor]) -> None:

@@ -6,15 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from lgf.errors import LgfError, quoted
 from lgf.latent.autoencoder import AutoencoderSettings
 from lgf.latent.flow import DenoiserSettings, Noise
-from lgf.quoting import quoted
 
 LONGEST = 10_000  # characters; dotted keys take time with their square
-
-
-class RecipeError(ValueError):
-    """A recipe that cannot be used, in one sentence."""
 
 
 class _Table(BaseModel):
@@ -100,26 +96,26 @@ class Recipe(_Table):
 
 
 def load_recipe(path: str | Path) -> Recipe:
-    """The recipe in the file; RecipeError names the first key that is wrong. A grammar's path is taken from there."""
+    """The recipe in the file; LgfError names the first key that is wrong. A grammar's path is taken from there."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
         if len(text) > LONGEST:
-            raise RecipeError(f"{file.name} has {len(text)} characters; a recipe has at most {LONGEST}.")
+            raise LgfError(f"{file.name} has {len(text)} characters; a recipe has at most {LONGEST}.")
         table = tomllib.loads(text)
-    except RecipeError:
+    except LgfError:
         raise
     except (ValueError, RecursionError) as error:  # no text, no TOML, too deep, or a number of too many digits
-        raise RecipeError(f"{file.name} is not TOML: {error}.") from error
+        raise LgfError(f"{file.name} is not TOML: {error}.") from error
     try:
         recipe = Recipe.model_validate(table)
     except ValidationError as error:
-        raise RecipeError(_complaint(file.name, error)) from error
+        raise LgfError(_complaint(file.name, error)) from error
     beside = file.parent / recipe.grammar
     try:
         there = beside.is_file()
     except OSError as error:
-        raise RecipeError(f"{file.name} says grammar = {quoted(recipe.grammar)}: {error.strerror}.") from error
+        raise LgfError(f"{file.name} says grammar = {quoted(recipe.grammar)}: {error.strerror}.") from error
     return recipe.model_copy(update={"grammar": str(beside)}) if there else recipe
 
 

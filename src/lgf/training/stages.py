@@ -11,18 +11,19 @@ import numpy as np
 import torch
 
 import lgf
-from lgf.data.corpus import Corpus, make_corpus
+from lgf.errors import LgfError
 from lgf.grammar import Grammar, load_grammar, unpad
+from lgf.language.corpus import Corpus, make_corpus
 from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, decode, encode, new_autoencoder
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.latent.flow import Denoiser, flow_loss
 from lgf.latent.guidance import Predictor, predictor_loss
-from lgf.latent.measuring import exact_share
+from lgf.latent.metrics import exact_share
 from lgf.latent.sampling import sample
 from lgf.training.loop import Progress, fit
-from lgf.training.measures import measure, skeleton
-from lgf.training.recipe import Recipe, RecipeError, load_recipe
+from lgf.training.model_metrics import measure, skeleton
+from lgf.training.recipe import Recipe, load_recipe
 
 Report = Callable[[Progress], None]
 CHECKED = 500
@@ -44,7 +45,7 @@ def train(
     try:
         grammar = load_grammar(plan.grammar)
     except FileNotFoundError as error:
-        raise RecipeError(str(error)) from error
+        raise LgfError(str(error)) from error
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
@@ -205,7 +206,7 @@ def _corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report | Non
         make_corpus(grammar, plan.corpus.size, plan.corpus.seed, progress=report).save(folder)
     corpus = Corpus.load(folder, grammar)
     if corpus.facts["seed"] != plan.corpus.seed or len(corpus) > plan.corpus.size:
-        raise RecipeError(f"{str(folder)!r} holds another corpus than the recipe asks for; train without resuming.")
+        raise LgfError(f"{str(folder)!r} holds another corpus than the recipe asks for; train without resuming.")
     return corpus
 
 

@@ -1,0 +1,91 @@
+"""`lgf discover`: from a file to a folder with the equation and its report."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lgf.cli.options import (
+    AsJson,
+    Derivative,
+    Experiment,
+    ForcingColumn,
+    ForcingFormula,
+    Initial,
+    Time,
+    Value,
+    Weight,
+)
+
+
+class Stopped(Exception):
+    """The work was stopped by the user; the message says how to go on."""
+
+
+def discover(
+    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="A CSV file, or the name of a record.")] = None,
+    time: Time = None,
+    value: Value = None,
+    derivative: Derivative = None,
+    forcing: ForcingFormula = None,
+    forcing_column: ForcingColumn = None,
+    experiment: Experiment = None,
+    weight: Weight = None,
+    initial: Initial = None,
+    order: Annotated[int | None, typer.Option(help="Order of the equation; 1 and 2 are tried if not given.")] = None,
+    stable: Annotated[bool | None, typer.Option("--stable/--unstable", help="What is known of stability.")] = None,
+    autonomous: Annotated[bool, typer.Option("--autonomous", help="Time does not appear by itself.")] = False,
+    functions: Annotated[str | None, typer.Option(help="The only functions allowed, such as sin,cos.")] = None,
+    bounds: Annotated[list[str] | None, typer.Option(help="Such as u^3=negative or u=-10:0; repeat it.")] = None,
+    require: Annotated[list[str] | None, typer.Option(help="A term that must be there; repeat it.")] = None,
+    start: Annotated[list[str] | None, typer.Option(help="An equation to try first; repeat it.")] = None,
+    model: Annotated[
+        str, typer.Option(help="standard, b1, b2, b3, or the path of a grammar or of a trained model.")
+    ] = "standard",
+    preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
+    seconds: Annotated[float | None, typer.Option(help="Time for the search.")] = None,
+    evaluations: Annotated[int | None, typer.Option(help="Equations to fit: the same result on any machine.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processors to use; -1 for all.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/NAME if not given.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Discover the equation behind measured data."""
+    from lgf.cli.discovery import asked, finish, free_folder, prepared
+    from lgf.cli.problem import Columns, bounds_in, names_in, read_problem
+    from lgf.cli.terminal import compiling, speaking
+    from lgf.errors import LgfError
+    from lgf.runs.folder import read_journal, read_question
+    from lgf.runs.presets import model_named, preset_named, with_budget
+    from lgf.runs.request import Question
+
+    console = speaking(stderr=True)
+    if jobs < 1 and jobs != -1:
+        raise LgfError(f"--jobs is {jobs}; give a number of processors, or -1 for all.")
+    if seed < 0:
+        raise LgfError(f"--seed is {seed}; give a whole number that is not negative.")
+    if resume is not None:
+        if data is not None or out is not None:
+            raise LgfError("a run that is resumed has its own data and folder; drop DATA and --out.")
+        question = read_question(resume, resume=True)
+        # Seconds count from now on; evaluations from the very start.
+        question = replace(question, settings=with_budget(question.settings, evaluations, seconds))
+        folder, lines = resume, read_journal(resume)
+    else:
+        if data is None:
+            raise LgfError("there is nothing to discover from; name a CSV file or a record (see `lgf records`).")
+        known = {
+            "order": order, "stable": stable, "autonomous": autonomous or None, "functions": names_in(functions),
+            "bounds": bounds_in(bounds), "required": tuple(require) if require else None,
+        }  # fmt: skip
+        columns = Columns(time, value, derivative, forcing_column, experiment, weight)
+        problem, notes = read_problem(data, columns, forcing, initial, known)
+        settings = with_budget(preset_named(preset), evaluations, seconds)
+        grammar, trained = model_named(model)
+        question = Question(problem, grammar, settings, seed, tuple(start or ()), trained, data)
+        folder, lines = prepared(question, out or free_folder(data), notes, console), []
+    compiling(console)
+    run = asked(question, folder, lines, jobs, console)
+    finish(run, folder, as_json, console)

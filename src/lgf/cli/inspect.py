@@ -1,0 +1,133 @@
+"""Commands around a run: check the data before it; simulate and plot what it found; the shipped records."""
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lgf.cli.options import (
+    Data,
+    Derivative,
+    Experiment,
+    ForcingColumn,
+    ForcingFormula,
+    Initial,
+    RunFolder,
+    Time,
+    Value,
+    Weight,
+)
+from lgf.errors import quoted
+
+if TYPE_CHECKING:
+    from lgf.solver.trajectory import Trajectory
+
+MOST_TIMES = 10_000_000
+
+
+def check(
+    data: Data,
+    time: Time = None,
+    value: Value = None,
+    derivative: Derivative = None,
+    forcing: ForcingFormula = None,
+    forcing_column: ForcingColumn = None,
+    experiment: Experiment = None,
+    weight: Weight = None,
+    initial: Initial = None,
+) -> None:
+    """Say what there is to know about the data before a search."""
+    from lgf.cli.problem import Columns, read_problem
+    from lgf.cli.terminal import show_findings, speaking
+    from lgf.data import check as check_problem
+    from lgf.errors import LgfError
+
+    columns = Columns(time, value, derivative, forcing_column, experiment, weight)
+    problem, notes = read_problem(data, columns, forcing, initial, {})
+    for note in notes:
+        typer.echo(note)
+    for number, observation in enumerate(problem.observations, start=1):
+        measured = " and ".join("u" + "'" * k for k in observation.measured)
+        start, stop = observation.window
+        name = observation.name or f"Experiment {number}"
+        typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
+    findings = check_problem(problem)
+    show_findings(findings, speaking())
+    for finding in findings:
+        if finding.severity == "error":
+            raise LgfError(finding.sentence)
+
+
+def simulate(
+    run: RunFolder,
+    t0: Annotated[float | None, typer.Option("--t0", help="First time; that of the record if not given.")] = None,
+    t1: Annotated[float | None, typer.Option("--t1", help="Last time; that of the record if not given.")] = None,
+    n: Annotated[int, typer.Option("--n", help="How many times.")] = 500,
+    initial: Annotated[str | None, typer.Option(help="Initial state u,u',... at the first time.")] = None,
+    forcing: ForcingFormula = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write; printed if not given.")] = None,
+) -> None:
+    """Solve the equation of a run, from any initial state and under any input, and give a table."""
+    import numpy as np
+
+    from lgf.cli.problem import states
+    from lgf.errors import LgfError
+    from lgf.runs.folder import read_run, write_atomically
+    from lgf.solver.trajectory import SolveStatus
+
+    found = read_run(run)
+    window = found.question.problem.observations[0].window
+    begin, end = window[0] if t0 is None else t0, window[1] if t1 is None else t1
+    if not 2 <= n <= MOST_TIMES:
+        raise LgfError(f"--n is {n}; give a number of times from 2 to {MOST_TIMES}.")
+    if not (np.isfinite(begin) and np.isfinite(end) and begin < end):
+        raise LgfError(f"the times go from {begin:g} to {end:g}; the last one must be later than the first.")
+    t = np.linspace(begin, end, n)
+    start = states(initial) if initial is not None else None
+    if isinstance(start, list):
+        raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
+    if start is not None:
+        solved = found.simulate(t, start, forcing)
+    elif forcing is not None:
+        raise LgfError("a new forcing needs an initial state; give it by --initial.")
+    else:
+        solved = found.trajectory(0, t)
+    text = _csv(solved)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_atomically(out, text.encode())
+    if solved.status is not SolveStatus.OK:
+        typer.echo(f"The solution ends early ({solved.status.value}); what was not reached is empty.", err=True)
+
+
+def _csv(solved: "Trajectory") -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    names = ["u" + "'" * k for k in range(solved.states.shape[1])]
+    columns = [solved.t, *solved.states.T]
+    if solved.forcing is not None:
+        names.append("F")
+        columns.append(solved.forcing)
+    writer.writerow(["t", *names])
+    for row in zip(*columns, strict=True):
+        writer.writerow(["" if x != x else f"{x:.10g}" for x in row])
+    return file.getvalue()
+
+
+def plot(run: RunFolder) -> None:
+    """Draw the figures and the report of a run anew."""
+    from lgf.report.page import write_report
+    from lgf.runs.folder import read_run
+
+    typer.echo(write_report(read_run(run), run))
+
+
+def records() -> None:
+    """List the records that come with the package."""
+    from lgf.data import records as shipped
+
+    for record in shipped().values():
+        typer.echo(f"{record.name:10s} {record.description}")

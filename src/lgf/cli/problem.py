@@ -1,0 +1,87 @@
+"""From files and texts on the command line to a problem."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from lgf.data import Knowledge, Problem, Record, make_forcing, read_observations, records
+from lgf.errors import LgfError, quoted
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column is what, as far as the user said."""
+
+    time: str | None = None
+    value: list[str] | None = None
+    derivative: list[int] | None = None
+    forcing: str | None = None
+    experiment: str | None = None
+    weight: str | None = None
+
+
+def read_problem(
+    data: str, columns: Columns, forcing: str | None, initial: str | None, known: dict[str, Any]
+) -> tuple[Problem, tuple[str, ...]]:
+    """(the problem in the file or record, sentences on what was guessed); `known` are facts for `Knowledge`."""
+    if forcing is not None and columns.forcing is not None:
+        raise LgfError("--forcing and --forcing-column are both given; the input is a formula or a column, not both.")
+    record = None if Path(data).exists() else records().get(data)
+    if record is not None:
+        columns = _filled(columns, record)
+        forcing = forcing or record.forcing
+        known = {"forced": record.forced, **known}
+        known = {**known, **{k: getattr(record, k) for k in ("order", "stable") if known.get(k) is None}}
+    start = states(initial) if initial is not None else record.initial if record is not None else None
+    packaged = None if record is None else as_file(files("lgf.data").joinpath("records", record.file))
+    with packaged or nullcontext(Path(data)) as path:
+        reading = read_observations(
+            path, time=columns.time, value=columns.value or None, derivative=columns.derivative or None,
+            forcing=columns.forcing, experiment=columns.experiment, weight=columns.weight, initial=start,
+        )  # fmt: skip
+    observations, notes = reading.observations, reading.notes
+    if forcing is not None:
+        known = {**known, "forcing": make_forcing(forcing, observations[0].t)}
+        # A column that only looks like the input gives way to the formula that the user wrote.
+        observations = tuple(replace(o, forcing=None) for o in observations)
+        notes = tuple(note for note in notes if "is the forcing" not in note)
+    return Problem(observations, Knowledge(**known)), notes
+
+
+def _filled(columns: Columns, record: Record) -> Columns:
+    return replace(
+        columns,
+        time=columns.time or record.time,
+        value=columns.value or [record.value],
+        derivative=columns.derivative or [record.derivative],
+        experiment=columns.experiment or record.experiment,
+    )
+
+
+def states(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
+    """The initial state in text such as 0,1.5; one for each experiment if separated by semicolons."""
+    try:
+        found = [tuple(float(x) for x in part.split(",")) for part in text.split(";")]
+    except ValueError as error:
+        raise LgfError(
+            f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5."
+        ) from error
+    return found[0] if len(found) == 1 else found
+
+
+def bounds_in(texts: list[str] | None) -> dict[str, Any] | None:
+    """Bounds by term from texts such as u^3=negative and u=-10:0."""
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        term, equal, limits = text.rpartition("=")
+        if not equal:
+            raise LgfError(f"the bound {quoted(text)} has no '='; write it like u^3=negative or u=-10:0.")
+        found[term] = tuple(limits.split(":")) if ":" in limits else limits
+    return found or None
+
+
+def names_in(text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,237 @@
+"""What a user should know about the data before a search, in short sentences."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from lgf.data.noise import neighbour_distances, rough_noise
+from lgf.data.observation import Observation, Problem
+from lgf.solver.trajectory import Forcing
+
+Severity = Literal["error", "warning", "note"]
+
+_FEW_SAMPLES = 8
+_SHORT_RECORD = 25
+_SAMPLES_PER_SWING = 5.0
+_WIDE_GAP = 8.0  # in usual steps
+_OUTLIER = 8.0  # in standard deviations of the noise
+_AT_REST = 0.8  # of the record
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence about the data; an error stops the run, a warning does not."""
+
+    severity: Severity
+    sentence: str
+
+
+def check(problem: Problem) -> tuple[Finding, ...]:
+    """Everything worth saying about the data of this problem, errors first."""
+    found: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
+    for number, observation in enumerate(problem.observations):
+        for kind, finding in _observation_findings(observation, problem.forcing(number), problem.forced):
+            name = observation.name or f"experiment {number + 1}"
+            found.setdefault((kind, finding.severity), []).append((finding.sentence, name))
+    findings = [*_problem_findings(problem)]
+    for (_, severity), said in found.items():
+        where = "" if len(problem.observations) == 1 else f" ({_where(said)})"
+        findings.append(Finding(severity, said[0][0][:-1] + where + "."))
+    rank = {"error": 0, "warning": 1, "note": 2}
+    return tuple(sorted(findings, key=lambda finding: rank[finding.severity]))
+
+
+def _where(said: list[tuple[str, str]]) -> str:
+    """The experiments of these (sentence, experiment); where sentences differ, only the first is true to the letter."""
+    (first, name), *others = said
+    if all(sentence == first for sentence, _ in others):
+        return _listed([name for _, name in said])
+    return f"{name}; similar in {_listed([other for _, other in others])}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _problem_findings(problem: Problem) -> Iterator[Finding]:
+    n = problem.n_samples
+    if n < _FEW_SAMPLES:
+        yield Finding(
+            "error", f"There are {n} samples in all, too few for any equation; measure at least {_SHORT_RECORD}."
+        )
+    elif n < _SHORT_RECORD:
+        yield Finding("warning", f"There are only {n} samples in all; expect a simple equation with wide error bars.")
+
+
+def _observation_findings(
+    observation: Observation, forcing: Forcing | None, forced: bool | None
+) -> Iterator[tuple[str, Finding]]:
+    """(kind, finding) for one experiment."""
+    yield from _forcing_findings(observation, forcing, forced)
+    steps = np.diff(observation.t)
+    usual = float(np.median(steps))
+    if np.ptp(steps) > 0.05 * usual:
+        yield "irregular", Finding("note", "Samples are not equally spaced in time; this is taken into account.")
+    for derivative in observation.measured:
+        column = observation.column(derivative)
+        assert column is not None
+        seen = ~np.isnan(column)
+        t, y = observation.t[seen], column[seen]
+        name = "u" + "'" * derivative
+        for kind, finding in _column_findings(name, t, y, usual, forcing):
+            yield f"{name} {kind}", finding
+        missing = int(np.count_nonzero(~seen))
+        if missing:
+            yield f"{name} missing", Finding("note", f"{missing} of {len(column)} samples of {name} are missing.")
+    if min(observation.measured) > len(observation.initial or ()):
+        yield (
+            "initial",
+            Finding(
+                "note",
+                "Only a derivative was measured and the initial state is not given in full; give it if you know it.",
+            ),
+        )
+
+
+def _forcing_findings(
+    observation: Observation, forcing: Forcing | None, forced: bool | None
+) -> Iterator[tuple[str, Finding]]:
+    start, stop = observation.window
+    if forcing is None:
+        if forced:
+            yield "forcing", Finding("error", "The system is said to be forced but no forcing is given; give one.")
+        return
+    if not forcing.covers(start, stop):
+        yield (
+            "forcing window",
+            Finding(
+                "error",
+                f"The forcing ({forcing.describe()}) does not cover the record from t = {start:.6g} to {stop:.6g}; "
+                "extend it or cut the record.",
+            ),
+        )
+        return
+    values = forcing.values(observation.t)
+    if not np.all(np.isfinite(values)):
+        at = observation.t[~np.isfinite(values)][0]
+        yield "forcing finite", Finding("error", f"The forcing is not finite at t = {at:.6g}; correct it there.")
+    elif np.ptp(values) <= 1e-12 * max(1e-300, float(np.max(np.abs(values)))):
+        yield (
+            "forcing constant",
+            Finding(
+                "warning", "The forcing is constant, so its effect cannot be told from a constant in the equation."
+            ),
+        )
+
+
+def _column_findings(
+    name: str, t: np.ndarray, y: np.ndarray, usual: float, forcing: Forcing | None
+) -> Iterator[tuple[str, Finding]]:
+    size = float(np.std(y))
+    if size <= 1e-12 * float(np.max(np.abs(y))):
+        yield (
+            "constant",
+            Finding(
+                "error", f"The measured {name} is constant ({y[0]:.6g}); start away from rest, or excite the system."
+            ),
+        )
+        return
+    gaps = np.diff(t)
+    widest = int(np.argmax(gaps))
+    if gaps[widest] > _WIDE_GAP * usual:
+        yield (
+            "gap",
+            Finding(
+                "warning",
+                f"{name} has a gap from t = {t[widest]:.6g} to {t[widest + 1]:.6g}; what happens there is not seen.",
+            ),
+        )
+    if len(y) < 12:
+        return
+    noise = rough_noise(t, y)
+    swing = _samples_per_swing(t, y)
+    if swing < _SAMPLES_PER_SWING:
+        yield (
+            "sampling",
+            Finding(
+                "warning",
+                f"{name} is sampled {swing:.1f} times per oscillation of its fastest part; sample at least "
+                f"{_SAMPLES_PER_SWING:.0f} times, or the derivatives are lost.",
+            ),
+        )
+    elif noise > 0.7 * size:
+        yield "noise", Finding("warning", f"{name} looks like noise alone; no equation will be found in it.")
+    elif noise > 0.2 * size:
+        yield (
+            "noise",
+            Finding(
+                "warning",
+                f"The noise of {name} is about {100 * noise / size:.0f} % of the signal; average or filter first.",
+            ),
+        )
+    else:
+        yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of the signal.")
+    if swing > 2 * _SAMPLES_PER_SWING:
+        yield from _outlier_findings(name, t, y, noise, size)
+    yield from _level_findings(name, t, y, noise, size, forcing)
+
+
+def _outlier_findings(
+    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float
+) -> Iterator[tuple[str, Finding]]:
+    distances = np.abs(neighbour_distances(t, y))
+    far = np.flatnonzero(distances > _OUTLIER * max(noise, 1e-3 * size))
+    if 0 < len(far) <= 0.05 * len(y):
+        at = t[(len(y) - len(distances)) // 2 + far[np.argmax(distances[far])]]
+        yield (
+            "outliers",
+            Finding("warning", f"{name} has outliers, the largest at t = {at:.6g}; check or remove them."),
+        )
+
+
+def _level_findings(
+    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, forcing: Forcing | None
+) -> Iterator[tuple[str, Finding]]:
+    if len(np.unique(y)) <= 8 and len(y) >= 40:
+        yield (
+            "resolution",
+            Finding(
+                "warning",
+                f"{name} takes only {len(np.unique(y))} different values; the sensor may be too coarse or clipped.",
+            ),
+        )
+    late = y[-max(len(y) // 10, 3) :]
+    moving = np.abs(y - np.median(late)) > max(4 * noise, 0.01 * float(np.ptp(y)))
+    last = int(np.flatnonzero(moving)[-1]) if moving.any() else 0
+    rest = (t[-1] - t[last]) / (t[-1] - t[0])
+    if rest > _AT_REST and forcing is None:
+        yield (
+            "rest",
+            Finding(
+                "warning",
+                f"{name} is at rest for the last {100 * rest:.0f} % of the record; cut it after t = {t[last]:.6g}, or "
+                "excite the system more.",
+            ),
+        )
+    if not 1e-6 < size < 1e6:
+        yield "scale", Finding("note", f"{name} has a size of {size:.1g}; a unit in which it is near 1 reads better.")
+
+
+def _samples_per_swing(t: np.ndarray, y: np.ndarray) -> float:
+    """Samples in a period of the frequency below which 95 % of the signal's power lies, above the noise floor."""
+    n = int(np.clip(len(t), 16, 1 << 16))
+    uniform = np.linspace(t[0], t[-1], n)
+    values = np.interp(uniform, t, y)
+    centred = np.linspace(-1.0, 1.0, n)  # times far from zero would leave the line ill-conditioned
+    wiggle = values - np.polyval(np.polyfit(centred, values, 1), centred)
+    if np.var(wiggle) < 0.05 * np.var(values):  # a straight line and noise: nothing swings
+        return float("inf")
+    power = np.abs(np.fft.rfft(wiggle * np.hanning(n))) ** 2
+    power = np.maximum(power - 3.0 * np.median(power), 0.0)[1:]
+    total = power.sum()
+    if total <= 0.0:
+        return float("inf")
+    frequency = 1 + int(np.searchsorted(np.cumsum(power), 0.95 * total))
+    return len(t) / frequency

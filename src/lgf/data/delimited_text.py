@@ -1,0 +1,176 @@
+"""Delimited text (CSV, TSV, ...) -> names and cells, with every complaint in one sentence."""
+
+import csv
+import os
+import stat
+from collections import Counter
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from lgf.errors import LgfError, quoted
+
+MOST_BYTES = 200_000_000
+MOST_COLUMNS = 1_000
+MOST_CELLS = 5_000_000  # about 20 s to read
+LONGEST_LINE = 100_000
+MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", ".", "nd"})
+_DELIMITERS = ("\t", ";", ",", "|", " ")
+_COMMENTS = ("#", "%", "//")
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Text of a table: names of the columns, rows of cells, the line each row stood on, and what was noticed."""
+
+    names: tuple[str, ...]
+    rows: list[list[str]]
+    lines: list[int]
+    notes: tuple[str, ...]
+
+
+def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
+    """The cells of a delimited file; the delimiter and whether there is a header are guessed and noted."""
+    text = _text(Path(path))
+    name = Path(path).name
+    lines = [(number, line.strip("\r\n")) for number, line in enumerate(text.split("\n"), start=1)]
+    longest = max((len(line) for _, line in lines), default=0)
+    if longest > LONGEST_LINE:
+        raise LgfError(
+            f"{name} has a line of {longest:,} characters; this does not look like a table of samples in rows."
+        )
+    comments = [line.lstrip("#%/ \t") for _, line in lines if line.lstrip().startswith(_COMMENTS)]
+    lines = [(n, line) for n, line in lines if line.strip() and not line.lstrip().startswith(_COMMENTS)]
+    if not lines:
+        raise LgfError(f"{name} is empty; give a table with a column of times and a column of values.")
+    if delimiter is None:
+        delimiter = _delimiter([line for _, line in lines[:50]])
+    elif len(delimiter) != 1:
+        raise LgfError(f"the delimiter is {quoted(delimiter)}; give one character.")
+    cells = len(lines) * (1 + lines[-1][1].count(delimiter))
+    if cells > MOST_CELLS:
+        raise LgfError(
+            f"{name} has about {cells:,} cells; at most {MOST_CELLS:,} are read: "
+            "keep fewer columns, or every tenth row."
+        )
+    rows = _split([line for _, line in lines], delimiter)
+    if all(len(row) > 1 and row[-1] == "" for row in rows):
+        rows = [row[:-1] for row in rows]
+    numbers = [number for number, _ in lines]
+    names, skipped, notes = _header(rows, comments, delimiter)
+    rows, numbers = rows[skipped:], numbers[skipped:]
+    if not rows:
+        raise LgfError(f"{name} has a header but no rows of numbers; add the samples below it.")
+    for row, number in zip(rows, numbers, strict=True):
+        if len(row) != len(names):
+            raise LgfError(
+                f"line {number} of {name} has {len(row)} cells but the table has {len(names)} columns; "
+                "leave a missing cell empty, but keep its delimiter."
+            )
+    if len(names) > MOST_COLUMNS:
+        raise LgfError(
+            f"{name} has {len(names):,} columns; at most {MOST_COLUMNS:,} are read: put samples in rows, not columns."
+        )
+    return Cells(names, rows, numbers, tuple(notes))
+
+
+def to_number(cell: str) -> float | None:
+    """The number in a cell, NaN when it is missing, None when it is text; `1,5` is one and a half."""
+    text = cell.strip()
+    if text.lower() in MISSING:
+        return float("nan")
+    if text.count(",") == 1 and "." not in text:
+        text = text.replace(",", ".")
+    if "_" in text:  # float() takes 1_000, which no instrument writes
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _refuse(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise LgfError(f"{path} is a directory; give the file in it that holds the table.")
+    if not stat.S_ISREG(found.st_mode):
+        raise LgfError(f"{path} is not a regular file; give a text file.")
+    if found.st_size > MOST_BYTES:
+        raise LgfError(
+            f"{path} has {found.st_size / 1e9:.1f} GB but at most {MOST_BYTES / 1e9:.1f} GB are read; "
+            "keep every tenth row or fewer columns."
+        )
+
+
+def _text(path: Path) -> str:
+    try:
+        found = path.stat()
+        _refuse(path, found)
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise LgfError(f"there is no file {path}; check the name and the folder.") from error
+    except LgfError:
+        raise
+    except (OSError, ValueError) as error:
+        raise LgfError(f"{path} cannot be read ({error}); check the name and its permissions.") from error
+    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and b"\0" in data[:100_000]:
+        raise LgfError(f"{path.name} is a binary file, not text; export it as CSV.")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise LgfError(f"{path.name} is not {encoding} text (byte {error.start + 1}); save it as UTF-8.") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    if delimiter == " ":
+        return [line.split() for line in lines]
+    try:
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+        rows = [[cell.strip() for cell in row] for row in reader]
+    except csv.Error as error:
+        raise LgfError(f"the table cannot be split into cells ({error}); check its quotation marks.") from error
+    if len(rows) != len(lines):
+        raise LgfError("a quoted cell runs over several lines; close every quotation mark on its own line.")
+    return rows
+
+
+def _delimiter(lines: list[str]) -> str:
+    """The one that cuts the most lines into the same number of cells; `;` comes before `,` for decimal commas."""
+    best, best_key = ",", (0, 0)
+    for rank, delimiter in enumerate(_DELIMITERS):
+        try:
+            counts = Counter(len(row) for row in _split(lines, delimiter))
+        except LgfError:
+            continue
+        width, agreeing = max(counts.items(), key=lambda item: (item[1], item[0]))
+        if width > 1 and (agreeing, -rank) > best_key:
+            best, best_key = delimiter, (agreeing, -rank)
+    return best
+
+
+def _header(rows: list[list[str]], comments: list[str], delimiter: str) -> tuple[tuple[str, ...], int, list[str]]:
+    """Names of the columns, how many rows they take, and notes."""
+    width = Counter(len(row) for row in rows).most_common(1)[0][0]
+    first = rows[0]
+    if all(to_number(cell) is not None for cell in first):
+        named = _split([comments[-1]], delimiter)[0] if comments else []
+        if len(named) == width and all(to_number(cell) is None for cell in named):
+            return tuple(named), 0, ["The names of the columns were taken from the last comment line."]
+        return tuple(f"column {k + 1}" for k in range(width)), 0, ["The table has no header."]
+    names = tuple(cell or f"column {k + 1}" for k, cell in enumerate(first))
+    if any(_is_number(cell) for cell in first):
+        # text beside numbers: a row of data with a text column, unless the next rows look different
+        kinds = [_is_number(cell) for cell in first]
+        if all([_is_number(cell) for cell in row] == kinds for row in rows[1:5] if len(row) == len(first)):
+            return tuple(f"column {k + 1}" for k in range(width)), 0, ["The table has no header."]
+        return names, 1, ["The first row was taken for the header."]
+    if len(rows) > 2 and not any(map(_is_number, rows[1])) and any(map(_is_number, rows[2])) and any(rows[1]):
+        return names, 2, ["The second row was taken for units and left out."]
+    return names, 1, []
+
+
+def _is_number(cell: str) -> bool:
+    number = to_number(cell)
+    return number is not None and number == number

@@ -1,0 +1,25 @@
+"""The noise of a measured column, estimated before anything is smoothed."""
+
+import numpy as np
+
+
+def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
+    """Standard deviation of white noise on a smooth signal; the median makes a few outliers harmless."""
+    if len(y) < 5:
+        return 0.1 * float(np.std(y))
+    return float(np.median(np.abs(neighbour_distances(t, y))) / 0.6745)
+
+
+def neighbour_distances(t: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How far each inner sample is from the cubic through its four neighbours (in a short record, from the line through
+    two), scaled to the deviation of one sample; one or two samples at each end have none."""
+    width = 2 if len(y) >= 12 else 1
+    inner = np.arange(width, len(y) - width)
+    near = inner + np.array([k for k in range(-width, width + 1) if k != 0])[:, None]
+    at, here = t[near], t[inner]
+    lagrange = np.ones_like(at)
+    for i in range(2 * width):
+        for j in range(2 * width):
+            if i != j:
+                lagrange[i] *= (here - at[j]) / (at[i] - at[j])
+    return (y[inner] - np.sum(lagrange * y[near], axis=0)) / np.sqrt(1.0 + np.sum(lagrange**2, axis=0))

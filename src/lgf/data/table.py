@@ -1,0 +1,122 @@
+"""Tables of any kind (files, DataFrames, mappings, arrays) as named columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from lgf.data.delimited_text import read_cells, to_number
+from lgf.errors import LgfError, quoted
+
+ColumnName = str | int
+"""A name, a position counted from 0, or a position counted from 1 written as text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of equal length, numbers or text; `lines` says where in a file each row stood."""
+
+    names: tuple[str, ...]
+    columns: tuple[np.ndarray, ...]
+    source: str = "the table"
+    lines: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def position(self, column: ColumnName, what: str) -> int:
+        """Where this column stands, counted from 0."""
+        if isinstance(column, str):
+            exact = [k for k, name in enumerate(self.names) if name == column]
+            loose = [k for k, name in enumerate(self.names) if name.strip().lower() == column.strip().lower()]
+            for found in (exact, loose):
+                if len(found) == 1:
+                    return found[0]
+                if len(found) > 1:
+                    raise LgfError(
+                        f"{self.source} has {len(found)} columns named {quoted(column)}; give a position instead."
+                    )
+            if column.isascii() and column.isdigit():
+                return self.position(int(column) - 1, what)
+        elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(self.names):
+            return int(column)
+        raise LgfError(
+            f"{self.source} has no {what} column {quoted(column)}; "
+            f"its columns are {', '.join(map(quoted, self.names[:12]))}."
+        )
+
+    def is_numeric(self, position: int) -> bool:
+        """Whether the column holds numbers only."""
+        return self.columns[position].dtype.kind == "f"
+
+    def numbers(self, position: int) -> np.ndarray:
+        """The column as numbers, NaN where missing."""
+        column = self.columns[position]
+        if self.is_numeric(position):
+            return column
+        row = next(i for i, cell in enumerate(column) if not isinstance(cell, float) and to_number(str(cell)) is None)
+        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        raise LgfError(
+            f"column {quoted(self.names[position])} of {self.source} holds {quoted(str(column[row]))} ({where}), "
+            "which is not a number; correct it, or leave the cell empty if the value is missing."
+        )
+
+
+def read_table(source: Any, delimiter: str | None = None) -> Table:
+    """The table in a file (CSV, TSV, any delimiter), a pandas DataFrame, a mapping of columns, or a 2-d array."""
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, (str, PathLike)):
+        cells = read_cells(source, delimiter)
+        columns = tuple(_column([row[k] for row in cells.rows]) for k in range(len(cells.names)))
+        return Table(cells.names, columns, _quoted(source), np.array(cells.lines), cells.notes)
+    if hasattr(source, "columns") and hasattr(source, "iloc"):
+        named = {str(name): source.iloc[:, k] for k, name in enumerate(source.columns)}
+        if len(named) < len(source.columns):
+            raise LgfError("the DataFrame has two columns of the same name; rename one.")
+    elif isinstance(source, Mapping):
+        named = {str(name): column for name, column in source.items()}
+    else:
+        array = np.asarray(source)
+        if array.ndim != 2:
+            raise LgfError(
+                f"a table has rows and columns but got shape {array.shape}; give times and values as columns."
+            )
+        named = {f"column {k + 1}": array[:, k] for k in range(array.shape[1])}
+    columns = tuple(_column(np.asarray(column)) for column in named.values())
+    lengths = {len(column) for column in columns}
+    if not columns or lengths == {0}:
+        raise LgfError("the table is empty; give a column of times and a column of values.")
+    if len(lengths) > 1:
+        raise LgfError(f"the columns have different lengths {sorted(lengths)}; give one cell per row in each.")
+    return Table(tuple(named), columns)
+
+
+def _column(cells: Any) -> np.ndarray:
+    """Floats if every cell is a number or missing, else the cells as they are."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
+        return cells.astype(float)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "Mmc":
+        return cells
+    numbers = [_cell(cell) for cell in cells]
+    if any(number is None for number in numbers):
+        return np.array([str(cell) for cell in cells], dtype=object)
+    return np.array(numbers, dtype=float)
+
+
+def _cell(cell: Any) -> float | None:
+    if cell is None:
+        return float("nan")
+    if isinstance(cell, str):
+        return to_number(cell)
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None if str(cell) != "<NA>" else float("nan")
+
+
+def _quoted(source: Any) -> str:
+    return str(source).replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,1 +1,0 @@
-"""The search: constants, objective, candidates, proposers, selection."""

@@ -1,0 +1,1 @@
+"""Equations with open constants and with values: structure, complexity, simplification."""

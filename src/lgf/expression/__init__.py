@@ -1,0 +1,1 @@
+"""Immutable expressions: the tree, its text, its canonical form, its values."""

@@ -1,0 +1,57 @@
+"""Expression -> NumPy values: the plain, slow way, against which the compiled one is tested."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lgf.expression.print import plain
+from lgf.expression.tree import Expression
+
+_FUNCTIONS = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "tanh": np.tanh,
+}
+
+
+def evaluate(
+    expression: Expression,
+    environment: Mapping[str | tuple[str, int], ArrayLike],
+    constants: Sequence[float] | None = None,
+) -> NDArray[np.float64]:
+    """Values of the expression, NaN or infinite where it is undefined.
+
+    The environment holds what the symbols stand for, by spelling ("t", "F", "u", "u'") or as ("u", 1).
+    """
+    known = {}
+    for name, values in environment.items():
+        key = name if isinstance(name, tuple) else (name.rstrip("'"), len(name) - len(name.rstrip("'")))
+        known[key] = np.asarray(values, dtype=float)
+    with np.errstate(all="ignore"):
+        return np.asarray(_value(expression, known, constants), dtype=float)
+
+
+def _value(e: Expression, known: dict[tuple[str, int], NDArray[np.float64]], constants: Sequence[float] | None):
+    if e.head == "number":
+        return np.float64(e.args[0])
+    if e.head == "symbol":
+        if e.args not in known:
+            raise ValueError(f"no values for {plain(e)}; the environment has {', '.join(map(str, known)) or 'nothing'}")
+        return known[e.args]
+    if e.head == "constant":
+        if constants is None or e.args[0] >= len(constants):
+            raise ValueError(f"no value for the open constant {plain(e)}; give `constants`")
+        return np.float64(constants[e.args[0]])
+    parts = [_value(a, known, constants) for a in e.args]
+    if e.head == "+":
+        return sum(parts[1:], parts[0])
+    if e.head == "*":
+        return np.prod(np.broadcast_arrays(*parts), axis=0)
+    if e.head == "^":
+        return np.power(parts[0], parts[1])
+    return _FUNCTIONS[e.head](parts[0])

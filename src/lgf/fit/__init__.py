@@ -1,0 +1,1 @@
+"""Fitting constants to a record."""

@@ -1,0 +1,144 @@
+"""Skeleton x Target -> ConstantFit: the inner optimisation.
+
+Residual stage (variable projection over the completed record), then the trajectory stage (Levenberg-Marquardt on the
+solved equation, with a growing window when only derivatives of u were measured), then a rescue from other starts if
+the result is poor. The paper's two-stage Nelder-Mead search is the other method.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lgf.equation.skeleton import Equation, Skeleton
+from lgf.fit.initial_guesses import starting_points
+from lgf.fit.nelder_mead import nelder_mead
+from lgf.fit.settings import FitMethod, FitSettings, Fitting, make_fitting
+from lgf.fit.target import Target
+from lgf.fit.trajectory_stage import levenberg_marquardt
+from lgf.solver.kernels.residual import fit_residual, residual_loss
+from lgf.solver.solve import STATUSES
+from lgf.solver.trajectory import SolveStatus
+
+
+@dataclass(frozen=True)
+class ConstantFit:
+    """What the fit of a skeleton gave."""
+
+    skeleton: Skeleton
+    values: tuple[float, ...]
+    residual: float  # mean square residual over the completed record (L_DE)
+    loss: float  # relative mean square error of the solved trajectory; infinite if it was not solved
+    covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
+    initial: np.ndarray  # [experiment, order] the initial states, given or fitted
+    status: SolveStatus
+    evaluations: int  # trajectories solved
+    steps: int
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Standard error of each constant."""
+        return tuple(float(e) for e in np.sqrt(np.diag(self.covariance)))
+
+    def equation(self, target: Target) -> Equation:
+        """The filled equation."""
+        return Equation(self.skeleton, self.values, self.errors, target.formula)
+
+
+def fit_constants(
+    skeleton: Skeleton,
+    target: Target,
+    settings: FitSettings = FitSettings(),
+    *,
+    bounds: np.ndarray | None = None,
+    start: tuple[float, ...] | None = None,
+) -> ConstantFit:
+    """The constants of the skeleton that fit the target best.
+
+    bounds [n_constants, 2] are respected. With a start the residual stage is left out and the start refined.
+    """
+    if skeleton.order != target.order:
+        raise ValueError(f"the skeleton is of order {skeleton.order} but the target of order {target.order}.")
+    fitting = make_fitting(skeleton, target, settings, bounds)
+    if start is not None:
+        starts, residual = np.array([start], float).reshape(1, -1), _residual(fitting, np.array(start, float))
+    else:
+        starts, residual = _residual_stage(fitting)
+    if settings.gate is not None and not residual < settings.gate:
+        return _unsolved(skeleton, starts[0], residual, target)
+    starts = np.hstack([starts, np.tile(target.initial_guess(), (len(starts), 1))])
+    if settings.method is FitMethod.NELDER_MEAD:
+        found = nelder_mead(fitting, starts[0])
+    else:
+        found = levenberg_marquardt(fitting, starts, rescue=start is None)
+    p = skeleton.n_constants
+    values = found.x[:p]
+    return ConstantFit(
+        skeleton=skeleton,
+        values=tuple(float(v) for v in values),
+        residual=float(residual if start is None else _residual(fitting, values)),
+        loss=float(found.loss) if np.isfinite(found.loss) else np.inf,
+        covariance=_covariance(found.normal, found.loss, target)[:p, :p],
+        initial=_initial_states(target, found.x[p:]),
+        status=STATUSES[found.status],
+        evaluations=int(found.evaluations),
+        steps=int(found.steps),
+    )
+
+
+def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
+    """(constants [k, p], best first; the residual of the first)."""
+    compiled, target, settings, lower, upper = fitting
+    basis = compiled.basis
+    found, losses, _ = fit_residual(
+        basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
+        compiled.linear, compiled.nonlinear, starting_points(compiled, target, settings.n_starts), lower, upper,
+        target.t, target.states, target.forcing, np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1),
+        settings.n_refined, settings.residual_iterations,
+    )  # fmt: skip
+    return found, float(losses[0])
+
+
+def _residual(fitting: Fitting, values: np.ndarray) -> float:
+    compiled, target, basis = fitting.compiled, fitting.target, fitting.compiled.basis
+    return residual_loss(
+        basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
+        compiled.linear, values, target.t, target.states, target.forcing, np.ones(len(target.t)),
+    )  # fmt: skip
+
+
+def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
+    """Covariance of the unknowns from J'WJ, the noise being what is left of the data."""
+    n = len(normal)
+    result = np.zeros((n, n))
+    if n == 0:
+        return result
+    freedom = max(target.n_samples - n, 1)
+    scale = np.sqrt(np.diag(normal))
+    seen = scale > 0
+    result[~seen, ~seen] = np.inf
+    if not loss < 1.0:
+        result[:] = np.inf  # a fit that explains nothing determines nothing
+    elif seen.any():
+        index = np.ix_(seen, seen)
+        correlation = normal[index] / np.outer(scale[seen], scale[seen])
+        values, vectors = np.linalg.eigh(correlation)
+        blurred = values < 1e-10  # directions that the data do not see
+        inverse = (vectors[:, ~blurred] / values[~blurred]) @ vectors[:, ~blurred].T
+        inverse[np.diag_indices(len(inverse))] += np.where((vectors[:, blurred] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0)
+        result[index] = inverse / np.outer(scale[seen], scale[seen]) * loss / freedom
+    return result
+
+
+def _initial_states(target: Target, fitted: np.ndarray) -> np.ndarray:
+    states = target.record.initial.copy()
+    unknown = target.record.unknown
+    states[unknown >= 0] = fitted[unknown[unknown >= 0]]
+    return states
+
+
+def _unsolved(skeleton: Skeleton, values: np.ndarray, residual: float, target: Target) -> ConstantFit:
+    p = skeleton.n_constants
+    return ConstantFit(
+        skeleton, tuple(float(v) for v in values[:p]), residual, np.inf, np.full((p, p), np.inf),
+        target.record.initial.copy(), SolveStatus.OUT_OF_STEPS, 0, 0,
+    )  # fmt: skip

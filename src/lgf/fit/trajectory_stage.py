@@ -1,0 +1,68 @@
+"""The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, on growing windows, from other starts."""
+
+import numpy as np
+
+from lgf.fit.initial_guesses import halton
+from lgf.fit.settings import Fitting, Found
+from lgf.solver.kernels.machine import LANES
+from lgf.solver.kernels.trajectory_fit import fit_trajectory
+
+
+def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> Found:
+    """The best trajectory found from these starts; with `rescue` a poor one is looked for in other ways too."""
+    settings, target = fitting.settings, fitting.target
+    leave_above = settings.grow_above if rescue else np.inf
+    found = [_on_windows(fitting, starts, (1.0,), leave_above)]
+    grown = found[0].loss > leave_above
+    if grown:
+        found.append(_on_windows(fitting, starts, settings.windows))
+    best = min(found, key=lambda f: f.loss)
+    if rescue and not best.loss <= settings.rescue_above * target.noise_loss and fitting.compiled.n_constants:
+        others = _other_starts(fitting, starts, best.x)
+        windows = (1.0,) if grown else settings.windows
+        found.append(_on_windows(fitting, others, windows, settings.rescue_below))
+        best = min(found, key=lambda f: f.loss)
+    return best._replace(evaluations=sum(f.evaluations for f in found), steps=sum(f.steps for f in found))
+
+
+def _on_windows(
+    fitting: Fitting, starts: np.ndarray, fractions: tuple[float, ...], leave_above: float = np.inf
+) -> Found:
+    """What is found on windows that grow to the whole record, each from what the one before has found."""
+    settings = fitting.settings
+    budget = settings.steps_per_fit if fitting.compiled.degree == 1 else settings.steps_per_fit // 4
+    found: list[Found] = []
+    for fraction in fractions:
+        found.append(on_window(fitting, starts, fraction, leave_above, budget))
+        starts = found[-1].x[None, :]
+        hopeless = found[-1].loss > settings.give_up * fitting.target.signal(fraction)
+        if fraction < 1.0 and (hopeless or sum(f.steps for f in found) > budget):
+            found.append(on_window(fitting, starts, 1.0, -1.0, budget))
+            break
+    evaluations, steps = sum(f.evaluations for f in found), sum(f.steps for f in found)
+    return found[-1]._replace(evaluations=evaluations, steps=steps)
+
+
+def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above: float, budget: int) -> Found:
+    """What is found on the first `fraction` of the record; the best start as it is if above leave_above."""
+    compiled, target, settings, lower, upper = fitting
+    flow, whole = compiled.flow, fraction == 1.0
+    return Found(*fit_trajectory(
+        flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
+        compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
+        settings.steps_per_solve, target.with_top, leave_above, settings.iterations if whole else 3,
+        settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
+        settings.far_tolerance, settings.give_up * target.signal(fraction), budget,
+    ))  # fmt: skip
+
+
+def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Eight starts for a second try: what was found so far, ones, absolute values, other signs and scales."""
+    p = fitting.compiled.n_constants
+    rows = [starts[0, :p], x[:p], np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
+    rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]
+    missing = LANES - len(rows)
+    draws = halton(2 * p, missing)
+    signs, scales = np.where(draws[:, :p] < 0.5, -1.0, 1.0), 10.0 ** (2.0 * draws[:, p:] - 1.0)
+    constants = np.vstack([*rows, starts[0, :p] * signs * scales])
+    return np.hstack([constants, np.tile(fitting.target.initial_guess(), (LANES, 1))])

@@ -1,0 +1,293 @@
+"""A corpus to train on: distinct equations of a grammar with their labels, as memory-mapped arrays in a folder.
+
+Sentences are drawn from the grammar's twin `<name>_corpus` where the library has one (weighted, flatter) and parsed
+with the grammar itself. Kept are those that are differential equations of order 1 or 2, each structure once.
+"""
+
+import itertools
+import json
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+import lgf
+from lgf.equation.skeleton import NoEquation, Skeleton
+from lgf.errors import LgfError
+from lgf.expression.tree import ZERO
+from lgf.grammar import (
+    Blocks,
+    Derivation,
+    Grammar,
+    enumerate_derivations,
+    grammar_names,
+    join,
+    load_grammar,
+    pad,
+    parse,
+    restrict,
+    sample,
+    spell,
+    split,
+)
+from lgf.grammar.vocabulary import derivative
+from lgf.language.behaviour import MOST_CONSTANTS, BehaviourGrid, behaviour
+
+HIGHEST_ORDER = 2
+BEHAVIOUR_SIZE = 256
+PROJECTION_SEED = 20
+MOST_DRAWS = 5_000  # in one round
+CHUNK = 250
+_FACTS = "corpus.json"
+_ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Distinct equations of a grammar, one a row.
+
+    derivations  [n, max_length] int16, filled up with the padding rule
+    order        [n] int8; of a right-hand side the least order at which it is one (2 if it holds u')
+    autonomous   [n] bool, whether time does not occur
+    forced       [n] bool, whether a given forcing occurs
+    behaviour    [n, 256] float32; Euclidean distances of rows approximate sqrt(exp(d_VF)), see `project`
+    facts        seed, grammar, versions: how it was made
+    """
+
+    derivations: np.ndarray
+    order: np.ndarray
+    autonomous: np.ndarray
+    forced: np.ndarray
+    behaviour: np.ndarray
+    facts: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.derivations)
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the arrays and, last, the facts, so that a folder with facts is complete."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / _FACTS).unlink(missing_ok=True)
+        for name in _ARRAYS:
+            np.save(path / f"{name}.npy", getattr(self, name), allow_pickle=False)
+        (path / _FACTS).write_text(json.dumps(self.facts, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path, grammar: Grammar | None = None) -> "Corpus":
+        """The corpus in the folder, memory-mapped; with a grammar it must be one of that grammar."""
+        path = Path(folder)
+        if not (path / _FACTS).is_file():
+            raise FileNotFoundError(f"{str(path)!r} holds no complete corpus ({_FACTS} is missing); make it again.")
+        facts = json.loads((path / _FACTS).read_text(encoding="utf-8"))
+        arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+        sizes = {name: len(array) for name, array in arrays.items()}
+        if set(sizes.values()) != {facts["size"]}:
+            raise LgfError(f"the corpus in {str(path)!r} has {sizes} rows, not {facts['size']}; make it again.")
+        if grammar is not None and facts["fingerprint"] != grammar.fingerprint:
+            raise LgfError(
+                f"the corpus in {str(path)!r} belongs to grammar {facts['grammar']!r} {facts['fingerprint']}, "
+                f"not to {grammar.name!r} {grammar.fingerprint}; make it again."
+            )
+        return cls(**arrays, facts=facts)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One labelled equation; `structure` decides whether it is new."""
+
+    derivation: Derivation
+    order: int
+    autonomous: bool
+    forced: bool
+    structure: str
+    behaviour: np.ndarray
+
+
+def make_corpus(
+    grammar: Grammar,
+    size: int,
+    seed: int,
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Corpus:
+    """A corpus of `size` equations, fewer only if the grammar soon gives nothing new; the same at any `workers`.
+
+    `progress` is told (equations found, size) after each round.
+    """
+    source = _source(grammar)
+    rng = np.random.default_rng(seed)
+    drawn: set[Derivation] = set()
+    rows: dict[str, _Row] = {}
+    parsed: dict[Derivation, Blocks] = {}
+    draws = min(2 * size + 100, MOST_DRAWS)
+    n_draws = 0
+    with joblib.Parallel(n_jobs=workers) as parallel:
+        while len(rows) < size:
+            fresh = [d for d in dict.fromkeys(_draw(source, rng, draws)) if d not in drawn]
+            drawn.update(fresh)
+            n_draws += draws
+            new: dict[str, _Row] = {}
+            for row in _mapped(parallel, _label, source, fresh):
+                if row.structure not in rows:
+                    new.setdefault(row.structure, row)
+            if source is not grammar:
+                new = _translated(parallel, grammar, source, new, parsed)
+            rows.update(new)
+            if progress is not None:
+                progress(min(len(rows), size), size)
+            if len(new) < draws / 1000:
+                break
+    kept = list(rows.values())[:size]
+    return Corpus(
+        derivations=pad(grammar, [row.derivation for row in kept]).astype(np.int16),
+        order=np.array([row.order for row in kept], dtype=np.int8),
+        autonomous=np.array([row.autonomous for row in kept], dtype=bool),
+        forced=np.array([row.forced for row in kept], dtype=bool),
+        behaviour=np.array([row.behaviour for row in kept], dtype=np.float32).reshape(len(kept), BEHAVIOUR_SIZE),
+        facts={
+            "grammar": grammar.name,
+            "fingerprint": grammar.fingerprint,
+            "drawn_from": source.name,
+            "drawn_from_fingerprint": source.fingerprint,
+            "seed": seed,
+            "size": len(kept),
+            "draws": n_draws,
+            "behaviour_grid": {key: str(value) for key, value in asdict(BehaviourGrid()).items()},
+            "projection_seed": PROJECTION_SEED,
+            "versions": {"lgf": lgf.__version__, "numpy": np.__version__, "python": platform.python_version()},
+        },
+    )
+
+
+def project(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Behaviours (mean [..., N], deviation [..., N]) as vectors [..., 256] of a fixed random projection.
+
+    The squared distance of two vectors approximates the mean squared difference of means and deviations, whose log is
+    d_VF. Every value goes with a random sign into one of the 256 sums (a count sketch): the relative standard
+    deviation is at most sqrt(2/256) = 9 %, as with a dense Gaussian matrix, and single large values are kept exactly.
+    """
+    both = np.concatenate([mean, deviation], axis=-1)
+    places, signs = _projection(both.shape[-1])
+    sums = (both[..., places] * signs).reshape(*both.shape[:-1], BEHAVIOUR_SIZE, -1).sum(axis=-1)
+    return sums / np.sqrt(both.shape[-1] / 2)
+
+
+def projected_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """d_VF between projected behaviours [..., 256]: log of the squared distance, not below zero."""
+    squares = np.sum((one.astype(np.float64) - other.astype(np.float64)) ** 2, axis=-1)
+    return np.log(np.maximum(squares, 1.0))
+
+
+@lru_cache(maxsize=2)
+def _projection(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values in the order in which they are summed, and their signs, 0 for what only fills up the last sums."""
+    rng = np.random.default_rng(PROJECTION_SEED)
+    filled = -(-n // BEHAVIOUR_SIZE) * BEHAVIOUR_SIZE
+    places = rng.permutation(filled)
+    return np.minimum(places, n - 1), np.where(places < n, rng.choice((-1.0, 1.0), filled), 0.0)
+
+
+def _source(grammar: Grammar) -> Grammar:
+    """The grammar to draw from: the twin if the library has one for this very grammar, else the grammar itself."""
+    twin = f"{grammar.name}_corpus"
+    if twin in grammar_names() and grammar.fingerprint == load_grammar(grammar.name).fingerprint:
+        return load_grammar(twin)
+    return grammar
+
+
+def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Derivation]:
+    """About so many draws, shared by all combinations of order and forcing that the grammar tells apart."""
+    if source.template != "explicit":
+        yield from sample(source, rng, draws, max_order=HIGHEST_ORDER)
+        return
+    masks = {}
+    for order in range(1, HIGHEST_ORDER + 1):
+        for forced in (False, True):
+            try:
+                mask = restrict(source, order=order, forced=forced)
+            except ValueError:  # nothing of this kind can be said
+                continue
+            masks[mask.tobytes()] = mask
+    samples = [sample(source, rng, draws // len(masks), mask) for mask in masks.values()]
+    for together in zip(*samples, strict=True):
+        yield from together
+
+
+def _mapped(parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
+    """What `work(source, chunk)` returns for each chunk of the derivations, strung together."""
+    chunks = [derivations[i : i + CHUNK] for i in range(0, len(derivations), CHUNK)]
+    results: Any = parallel(joblib.delayed(work)(source, chunk) for chunk in chunks)
+    return itertools.chain.from_iterable(results)
+
+
+def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
+    """The equations among the derivations, labelled."""
+    found: dict[str, tuple[Derivation, Skeleton]] = {}
+    highest = [max((derivative(word) or 0 for word in rule.body), default=0) for rule in source.rules]
+    for derivation in derivations:
+        order = 1 + max(highest[rule] for rule in derivation) if source.template == "explicit" else None
+        try:
+            skeleton = Skeleton.from_sentence(source.template, spell(source, derivation), order)
+        except NoEquation:
+            continue
+        if _fits(skeleton):
+            found.setdefault(skeleton.structure, (derivation, skeleton))
+    if not found:
+        return []
+    means, deviations = zip(*(behaviour(skeleton) for _, skeleton in found.values()), strict=True)
+    projected = project(np.array(means), np.array(deviations)).astype(np.float32)
+    return [
+        _Row(derivation, skeleton.order, skeleton.autonomous, skeleton.forced, structure, vector)
+        for (structure, (derivation, skeleton)), vector in zip(found.items(), projected, strict=True)
+    ]
+
+
+def _fits(skeleton: Skeleton) -> bool:
+    # A single term set to zero says only that a factor of it vanishes.
+    trivial = skeleton.right == ZERO and skeleton.left.head != "+"
+    return not trivial and skeleton.order <= HIGHEST_ORDER and skeleton.n_constants <= MOST_CONSTANTS
+
+
+def _translated(
+    parallel: joblib.Parallel,
+    grammar: Grammar,
+    source: Grammar,
+    rows: dict[str, _Row],
+    parsed: dict[Derivation, Blocks],
+) -> dict[str, _Row]:
+    """The rows with derivations of `grammar` in place of those of `source`, as far as these are not too long.
+
+    Parsing is slow, but few pieces make many sentences: a header and the summands are parsed each in a plain sentence
+    of their own, once, and `parsed` keeps them.
+    """
+    plain = _plainest(source)
+    pieces: dict[str, list[Derivation]] = {}
+    for structure, row in rows.items():
+        blocks = split(source, row.derivation)
+        header = join(source, blocks.header, plain.summands * len(blocks.summands))
+        pieces[structure] = [header, *(join(source, plain.header, [summand]) for summand in blocks.summands)]
+    missing = [d for d in dict.fromkeys(itertools.chain.from_iterable(pieces.values())) if d not in parsed]
+    parsed.update(zip(missing, _mapped(parallel, partial(_parse, grammar), source, missing), strict=True))
+    result = {}
+    for structure, (header, *summands) in pieces.items():
+        derivation = join(grammar, parsed[header].header, [parsed[summand].summands[0] for summand in summands])
+        if len(derivation) <= grammar.max_length:
+            result[structure] = replace(rows[structure], derivation=derivation)
+    return result
+
+
+def _parse(grammar: Grammar, source: Grammar, derivations: Sequence[Derivation]) -> list[Blocks]:
+    """The parts of the same sentences as derivations of `grammar`."""
+    return [split(grammar, parse(grammar, spell(source, derivation))) for derivation in derivations]
+
+
+def _plainest(grammar: Grammar) -> Blocks:
+    """The parts of the cheapest sentence with a single summand."""
+    listed = (split(grammar, derivation) for _, derivation in enumerate_derivations(grammar, np.inf))
+    return next(blocks for blocks in listed if len(blocks.summands) == 1)

@@ -1,1 +1,0 @@
-"""Equations: expressions, skeletons, programs, solving, stability."""

@@ -1,0 +1,107 @@
+"""Figures of a run, for paper and report; they need no display and leave no state behind."""
+
+import io
+import warnings
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from lgf.runs.request import Run
+
+MOST_EXPERIMENTS = 6  # panels in one figure
+_MEASURED, _MODEL, _QUIET = "#7a8794", "#c23b22", "#d9dee3"
+
+
+def figures(run: Run) -> dict[str, Figure]:
+    """All figures of the run by name."""
+    return {"trajectory": trajectory_figure(run), "front": front_figure(run), "history": history_figure(run)}
+
+
+def trajectory_figure(run: Run) -> Figure:
+    """Measured samples with the solved equation through them, and the residuals below, for each experiment."""
+    observations = run.question.problem.observations
+    shown = range(min(len(observations), MOST_EXPERIMENTS))
+    panels = [(e, derivative) for e in shown for derivative in observations[e].measured]
+    figure = _figure(9.0, 1.2 + 2.6 * len(panels))
+    heights = [height for _ in panels for height in (3, 1)]
+    axes = figure.subplots(2 * len(panels), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)[:, 0]
+    for panel, (e, derivative) in enumerate(panels):
+        observation = observations[e]
+        values = observation.column(derivative)
+        assert values is not None
+        _panel(axes[2 * panel], axes[2 * panel + 1], run, e, derivative, values)
+    hidden = len(observations) - len(shown)
+    axes[-1].set_xlabel("t" + (f"     ({hidden} more experiments are not drawn)" if hidden else ""))
+    return figure
+
+
+def _panel(above: Axes, below: Axes, run: Run, experiment: int, derivative: int, values: np.ndarray) -> None:
+    observation = run.question.problem.observations[experiment]
+    t, name = observation.t, "u" + "'" * derivative
+    fine = np.union1d(t, np.linspace(t[0], t[-1], 1000))
+    solved = run.trajectory(experiment, fine)
+    above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
+    above.plot(fine, solved.states[:, derivative], color=_MODEL, linewidth=1.5, label="equation")
+    above.set_ylabel(name)
+    above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may have dollars in it
+    above.tick_params(labelbottom=False)
+    low, high = np.nanmin(values), np.nanmax(values)
+    margin = 0.25 * (high - low) or 1.0
+    above.set_ylim(low - margin, high + margin)
+    above.legend(loc="upper right", fontsize=8, frameon=False)
+    residuals = values - solved.states[np.searchsorted(fine, t), derivative]
+    below.axhline(0.0, color=_QUIET)
+    below.plot(t, residuals, ".", color=_MEASURED, markersize=3)
+    below.set_ylabel("residual", fontsize=8)
+    below.sharex(above)
+
+
+def front_figure(run: Run) -> Figure:
+    """Error against complexity: the Pareto front, with the chosen equation marked."""
+    figure = _figure(6.0, 4.0)
+    axes = figure.subplots()
+    axes.plot(
+        [c.complexity for c in run.front], [100 * c.loss**0.5 for c in run.front], "o-", color=_MEASURED, label="front"
+    )
+    axes.plot(run.best.complexity, 100 * run.best.loss**0.5, "o", color=_MODEL, markersize=9, label="chosen")
+    if any(c.loss > 0 for c in run.front):
+        axes.set_yscale("log")
+    axes.set_xlabel("complexity (nodes)")
+    axes.set_ylabel("error in % of the signal")
+    axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def history_figure(run: Run) -> Figure:
+    """The best and the mean top objective over the evaluations."""
+    figure = _figure(6.0, 4.0)
+    axes = figure.subplots()
+    for name, values, colour in (
+        ("best", [i.best for i in run.history], _MODEL),
+        ("mean of the top tenth", [i.top for i in run.history], _MEASURED),
+    ):
+        # An equation that could not be solved counts 1e12; drawn, it would flatten everything else.
+        points = [(i.evaluations, v) for i, v in zip(run.history, values, strict=True) if abs(v) < 1e6]
+        axes.plot([p[0] for p in points], [p[1] for p in points], "o-", color=colour, markersize=4, label=name)
+    axes.set_xlabel("evaluations")
+    axes.set_ylabel("objective (smaller is better)")
+    if run.history:
+        axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG image, the same bytes for the same figure."""
+    FigureCanvasAgg(figure)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        # An experiment may be named in a script that the font lacks; the report spells the name out.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
+    return file.getvalue()
+
+
+def _figure(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, min(height, 40.0)), layout="constrained")

@@ -1,0 +1,256 @@
+"""The report of a run: one HTML file that needs nothing else, and the figures as images beside it."""
+
+import base64
+import html
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lgf.equation.skeleton import Equation
+from lgf.expression.print import format_number, plain
+from lgf.report.figures import figures, png
+from lgf.runs.folder import front_rows, write_atomically
+from lgf.runs.request import Run
+from lgf.runs.serialisation import settings_to_plain
+
+REPORT = "report.html"
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+h1 { font-size: 1.3rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #ddd }
+.equation { font: 1.4rem/1.6 ui-monospace, monospace; background: #f5f6f7; padding: .7rem 1rem; overflow-x: auto }
+table { border-collapse: collapse; font-size: .9rem } td, th { padding: .2rem .8rem .2rem 0; text-align: left }
+th { border-bottom: 1px solid #999 } tr.chosen { background: #fbe9e6 } code { overflow-wrap: anywhere }
+img { max-width: 100% } .warning, .error { color: #a33 } footer { color: #777; font-size: .85rem; margin-top: 2rem }
+"""
+
+
+def write_report(run: Run, folder: str | Path) -> Path:
+    """The path of the report, written with its figures into the folder."""
+    images = {name: png(figure) for name, figure in figures(run).items()}
+    for name, image in images.items():
+        write_atomically(Path(folder) / f"{name}.png", image)
+    path = Path(folder) / REPORT
+    write_atomically(path, report(run, images).encode())
+    return path
+
+
+def report(run: Run, images: dict[str, bytes]) -> str:
+    """The report as HTML: no scripts, nothing from outside, images inside."""
+    parts = [
+        f'<p class="equation">{_text(run.equation)}</p>',
+        _paragraph(_summary(run)),
+        _section("Constants", _constants(run.equation), _initial(run)),
+        _section("Stability", _paragraph(_stability(run))),
+        _section("Trajectory", _image(images["trajectory"], "The equation's solution through the measured samples.")),
+        _section(
+            "What the data cannot tell apart",
+            _paragraph(_alternatives(run)),
+            _table(_rows(run), chosen=str(run.equation)) if len(run.indistinguishable) > 1 else "",
+        ),
+        _section(
+            "Simple against accurate",
+            _image(images["front"], "Error against complexity."),
+            _table(_front(run), chosen=str(run.equation)),
+        ),
+        _section("What was known", _list(_knowledge(run))),
+        _section("The data", _source(run), _list(_data(run)), _findings(run)),
+        _section("The search", _paragraph(_search(run)), _image(images["history"], "Objective over evaluations.")),
+        _section(
+            "In other forms", f"<pre>{_text(run.equation.latex())}</pre><pre>{_text(run.equation.python())}</pre>"
+        ),
+        _section("Settings", _settings(run)),
+    ]
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    body = "\n".join(parts)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(run.equation)}</title>'
+        f"<style>{_STYLE}</style></head><body>\n<h1>Latent Grammar Flow: the equation found</h1>\n{body}\n"
+        f"<footer>Seed {run.question.seed}; {_text(versions)}.</footer>\n</body></html>\n"
+    )
+
+
+def _summary(run: Run) -> str:
+    problem = run.question.problem
+    said = (
+        f"It leaves {_percent(run.best.loss)} of the measured signal unexplained "
+        f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})"
+    )
+    if run.best.held_out is not None:
+        said += f", and {_percent(run.best.held_out)} of an experiment that was held out"
+    return said + "."
+
+
+def _constants(equation: Equation) -> str:
+    errors = equation.errors or (math.nan,) * len(equation.values)
+    rows = []
+    for term, (value, error) in zip(_terms(equation), zip(equation.values, errors, strict=True), strict=True):
+        determined = error < abs(value)
+        rows.append(
+            {
+                "in the term": term,
+                "value": format_number(value, error),
+                "standard error": f"{error:.2g}" if math.isfinite(error) else "not determined",
+                "": "" if determined else "The data do not determine this constant.",
+            }
+        )
+    return _table(rows) if rows else _paragraph("The equation has no constants.")
+
+
+def _terms(equation: Equation) -> list[str]:
+    """For each constant the summand it stands in, with C in its place."""
+    terms: dict[int, str] = {}
+    for side in (equation.skeleton.left, equation.skeleton.right):
+        for summand in side.args if side.head == "+" else (side,):
+            inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
+            for i in inside:
+                names = ["C" if k == i else format_number(v) for k, v in enumerate(equation.values)]
+                terms[i] = plain(summand, names)
+    return [terms[i] for i in range(len(equation.values))]
+
+
+def _initial(run: Run) -> str:
+    rows = []
+    for observation, state in zip(run.question.problem.observations, run.best.fit.initial, strict=True):
+        given = len(observation.initial or ())
+        row: dict[str, Any] = {"experiment": observation.name or "the record", "t": format_number(observation.t[0])}
+        for k, value in enumerate(state):
+            row["u" + "'" * k] = f"{format_number(float(value))} ({'given' if k < given else 'fitted'})"
+        rows.append(row)
+    return _paragraph("Initial state:") + _table(rows)
+
+
+def _stability(run: Run) -> str:
+    judged = run.best.stability
+    if judged is None:
+        return "Stability was not assessed, because the equation could not be solved over the record."
+    return f"The system without its input is {judged.verdict.value}: {judged.reason.rstrip('.')}."
+
+
+def _alternatives(run: Run) -> str:
+    n = len(run.indistinguishable)
+    if n <= 1:
+        return "No other equation that was tried explains the data nearly as well for its length."
+    return f"These {n} equations explain the data about equally well for their length; more data would decide."
+
+
+def _rows(run: Run) -> list[dict[str, Any]]:
+    return [
+        {
+            "equation": str(run.shown(c)),
+            "complexity": c.complexity,
+            "error": _percent(c.loss),
+            "objective": f"{c.objective:.1f}",
+        }
+        for c in run.indistinguishable
+    ]
+
+
+def _front(run: Run) -> list[dict[str, Any]]:
+    rows = []
+    for row in front_rows(run):
+        held_out = row["held_out"]
+        rows.append(
+            {
+                "equation": row["equation"],
+                "complexity": row["complexity"],
+                "error": _percent(row["loss"]),
+                "held out": "" if held_out is None else _percent(held_out),
+                "objective": f"{row['objective']:.1f}",
+                "stable": row["stable"] or "",
+            }
+        )
+    return rows
+
+
+def _knowledge(run: Run) -> Sequence[str]:
+    """Every piece of knowledge with the way in which it was used."""
+    known = run.question.problem.knowledge
+    enforced = "; only such equations were proposed."
+    uses = {
+        "The system is driven": "; given to every equation as F.",
+        "The system is": "; an equation that contradicts this is ranked below its equals.",
+        "The coefficient of": "; kept while the constants were fitted.",
+        "Every other constant": "; kept while the constants were fitted.",
+    }
+    said = []
+    for sentence in known.describe():
+        use = next((use for begin, use in uses.items() if sentence.startswith(begin)), enforced)
+        said.append(sentence.rstrip(".") + use)
+    for observation in run.question.problem.observations:
+        if observation.forcing is not None:
+            name = f"Experiment {observation.name!r}" if observation.name else "The experiment"
+            said.append(f"{name} is driven by F = {observation.forcing.describe()}; given to every equation.")
+    said += [f"The user's own equation {text} was tried first." for text in run.question.start]
+    return said or ["Nothing but the data."]
+
+
+def _source(run: Run) -> str:
+    return _paragraph(f"Read from {run.question.source}.") if run.question.source else ""
+
+
+def _data(run: Run) -> Sequence[str]:
+    said = []
+    for number, o in enumerate(run.question.problem.observations, start=1):
+        measured = " and ".join("u" + "'" * k for k in o.measured)
+        name = o.name or f"Experiment {number}"
+        said.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
+    return said if len(said) <= 20 else [*said[:20], f"{len(said) - 20} more experiments."]
+
+
+def _findings(run: Run) -> str:
+    lines = [f'<li class="{f.severity}">{_text(f.sentence)}</li>' for f in run.question.findings]
+    return "<p>The check of the data found:</p><ul>" + "".join(lines) + "</ul>" if lines else ""
+
+
+def _search(run: Run) -> str:
+    end = "It was interrupted; this is the best equation until then." if run.interrupted else ""
+    return (
+        f"{run.evaluations} equations were fitted in {_count(len(run.history), 'iteration')} and {run.seconds:.1f} "
+        f"seconds, from the grammar {run.question.grammar.name!r}. {end}"
+    )
+
+
+def _settings(run: Run) -> str:
+    rows = []
+    for drawer, content in settings_to_plain(run.question.settings).items():
+        inner = content.items() if isinstance(content, dict) else [("", content)]
+        rows += [{"setting": f"{drawer}.{name}".rstrip("."), "value": value} for name, value in inner]
+    return f"<details><summary>All settings</summary>{_table(rows)}</details>"
+
+
+def _percent(loss: float) -> str:
+    return f"{100 * math.sqrt(loss):.3g} %"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{_text(text)}</p>"
+
+
+def _section(title: str, *parts: str) -> str:
+    return f"<h2>{_text(title)}</h2>\n" + "\n".join(part for part in parts if part)
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_text(s)}</li>" for s in sentences) + "</ul>"
+
+
+def _table(rows: Sequence[dict[str, Any]], chosen: str | None = None) -> str:
+    head = "".join(f"<th>{_text(name)}</th>" for name in rows[0])
+    lines = []
+    for row in rows:
+        mark = ' class="chosen"' if chosen is not None and row.get("equation") == chosen else ""
+        lines.append(f"<tr{mark}>" + "".join(f"<td>{_text(cell)}</td>" for cell in row.values()) + "</tr>")
+    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+
+
+def _image(content: bytes, words: str) -> str:
+    return f'<img alt="{_text(words)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'

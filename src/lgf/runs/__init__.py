@@ -1,0 +1,1 @@
+"""A request, its run, and the folder that holds it."""

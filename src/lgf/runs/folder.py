@@ -1,0 +1,255 @@
+"""A run folder: the question, every candidate, the answer in several forms; written so that a crash loses nothing.
+
+    run.json          data, knowledge, grammar, settings, seed, versions: written first, enough to start again
+    candidates.jsonl  every candidate, appended as it is fitted (see `lgf.runs.journal`)
+    front.csv         the Pareto front
+    equation.tex .py  the equation in LaTeX and as a Python function
+    equation.json     the answer, written last
+
+Every file but the journal is written aside and renamed. Nothing is unpickled, and what is read is checked.
+"""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lgf import __version__
+from lgf.errors import LgfError
+from lgf.expression.parse import ReadingError
+from lgf.grammar import GrammarError, read_grammar
+from lgf.runs.journal import read_lines
+from lgf.runs.request import Question, Run
+from lgf.runs.serialisation import (
+    candidate_from_plain,
+    candidate_to_plain,
+    iteration_from_plain,
+    iteration_to_plain,
+    jsonable,
+    problem_from_plain,
+    problem_to_plain,
+    settings_from_plain,
+    settings_to_plain,
+)
+from lgf.search.candidate import Candidate
+
+FORMAT = 1
+LARGEST = 500_000_000  # bytes of a file that is read
+JOURNAL = "candidates.jsonl"
+_QUESTION, _ANSWER = "run.json", "equation.json"
+_Read = TypeVar("_Read")
+
+
+def holds_run(folder: str | Path) -> bool:
+    """Whether there is a run in the folder."""
+    return Path(folder).joinpath(_QUESTION).exists()
+
+
+def open_run(folder: str | Path, question: Question) -> Path:
+    """The path of the journal in a folder made ready for this question."""
+    path = Path(folder)
+    if holds_run(path):
+        raise LgfError(f"{path} holds a run already; resume it with --resume {path}, or name another folder.")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LgfError(f"the folder {path} cannot be made ({error.strerror}); name another one.") from error
+    known, data = question.problem.knowledge, problem_to_plain(question.problem)
+    write_atomically(path / JOURNAL, b"")
+    facts = {
+        "format": FORMAT,
+        "versions": {"lgf": __version__},
+        "seed": question.seed,
+        "model": question.grammar.name,
+        "settings": settings_to_plain(question.settings),
+        "start": list(question.start),
+        "trained": question.trained,
+        "source": question.source,
+        "said": list(known.describe()),
+        "problem": data,
+        "grammar": question.grammar.text,
+    }
+    write_atomically(path / _QUESTION, _json(facts))
+    return path / JOURNAL
+
+
+def discard_run(folder: str | Path) -> None:
+    """Takes a run away again, if nothing was fitted in it."""
+    path = Path(folder)
+    if path.joinpath(JOURNAL).is_file() and path.joinpath(JOURNAL).stat().st_size == 0:
+        path.joinpath(_QUESTION).unlink(missing_ok=True)
+        path.joinpath(JOURNAL).unlink()
+        if not any(path.iterdir()):
+            path.rmdir()
+
+
+def read_question(folder: str | Path, resume: bool = False) -> Question:
+    """The question of the run in the folder; to resume it, it must be of this version."""
+    facts = _facts(Path(folder), _QUESTION)
+
+    def read() -> Question:
+        return Question(
+            problem=problem_from_plain(facts["problem"]),
+            grammar=read_grammar(facts["grammar"], name=str(facts["model"])),
+            settings=settings_from_plain(facts["settings"]),
+            seed=int(facts["seed"]),
+            start=tuple(str(text) for text in facts["start"]),
+            trained=None if facts.get("trained") is None else str(facts["trained"]),
+            source=str(facts.get("source") or ""),
+        )
+
+    question = _checked(folder, _QUESTION, read)
+    made_by = _checked(folder, _QUESTION, lambda: str(facts["versions"]["lgf"]))
+    if resume and made_by != __version__:
+        shown = made_by[:20] if made_by.isprintable() else "of no version"
+        raise LgfError(
+            f"the run in {folder} was made by lgf {shown} and this is lgf {__version__}, which may search "
+            "otherwise; start it anew."
+        )
+    return question
+
+
+def read_journal(folder: str | Path) -> list[str]:
+    """The complete lines of the journal in the folder."""
+    return read_lines(Path(folder) / JOURNAL)
+
+
+def write_run(run: Run, folder: str | Path) -> None:
+    """Writes the answer beside the question (and the question and journal too, where there are none)."""
+    path = Path(folder)
+    if not holds_run(path):
+        write_atomically(open_run(path, run.question), "".join(line + "\n" for line in run.journal).encode())
+    equation = run.equation
+    rows = front_rows(run)
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(rows[0]) if rows else ["equation"])
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path / "front.csv", table.getvalue().encode())
+    write_atomically(path / "equation.tex", (equation.latex() + "\n").encode())
+    write_atomically(path / "equation.py", equation.python().encode())
+    facts = {
+        "text": str(equation),
+        "equation": equation.to_dict(),
+        "initial": run.best.fit.initial,
+        "branches": run.branches,
+        "best": candidate_to_plain(run.best),
+        "front": [candidate_to_plain(c) for c in run.front],
+        "indistinguishable": [candidate_to_plain(c) for c in run.indistinguishable],
+        "history": [iteration_to_plain(i) for i in run.history],
+        "evaluations": run.evaluations,
+        "seconds": run.seconds,
+        "interrupted": run.interrupted,
+        "versions": run.versions,
+    }
+    write_atomically(path / _ANSWER, _json(facts))
+
+
+def read_run(folder: str | Path) -> Run:
+    """The finished run in the folder."""
+    question = read_question(folder)
+    if not Path(folder).joinpath(_ANSWER).exists():
+        raise LgfError(f"the run in {folder} is not finished; resume it with --resume {folder}.")
+    facts = _facts(Path(folder), _ANSWER)
+
+    def read() -> Run:
+        best = candidate_from_plain(facts["best"])
+        branches = tuple((float(value), float(slope)) for value, slope in facts["branches"])
+        n = len(question.problem.observations)
+        if len(branches) != n or len(best.fit.initial) != n:
+            said = min(len(branches), len(best.fit.initial), key=lambda k: k == n)
+            raise ValueError(f"initial states for {said} experiments, not {n}")
+        return Run(
+            question=question,
+            best=best,
+            front=_candidates(facts["front"]),
+            indistinguishable=_candidates(facts["indistinguishable"]),
+            branches=branches,
+            history=tuple(iteration_from_plain(i) for i in facts["history"]),
+            evaluations=int(facts["evaluations"]),
+            seconds=float(facts["seconds"]),
+            interrupted=bool(facts["interrupted"]),
+            versions={str(k): str(v) for k, v in facts["versions"].items()},
+            journal=tuple(read_journal(folder)),
+        )
+
+    return _checked(folder, _ANSWER, read)
+
+
+def front_rows(run: Run) -> list[dict[str, Any]]:
+    """The Pareto front as rows of a table, simplest equation first, the chosen one among them."""
+    front = list(run.front)
+    if all(c is not run.best and c.skeleton.structure != run.best.skeleton.structure for c in front):
+        front = sorted([*front, run.best], key=lambda c: (c.complexity, c.loss))
+    return [
+        {
+            "equation": str(run.shown(c)),
+            "complexity": c.complexity,
+            "loss": c.loss,
+            "held_out": c.held_out,
+            "objective": c.objective,
+            "stable": None if c.stability is None else c.stability.verdict.value,
+            "chosen": c.skeleton.structure == run.best.skeleton.structure,
+        }
+        for c in front
+    ]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes the file so that at any moment it is either the old or the new one."""
+    aside = path.with_name(f".{path.name}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(aside, flags, 0o666)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        with suppress(OSError):  # half a file would keep a full disk full
+            aside.unlink(missing_ok=True)
+        raise LgfError(f"{path} cannot be written ({error.strerror}); make room or name another folder.") from error
+
+
+def _candidates(entries: list[dict[str, Any]]) -> tuple[Candidate, ...]:
+    return tuple(candidate_from_plain(entry) for entry in entries)
+
+
+def _json(facts: dict[str, Any]) -> bytes:
+    return (json.dumps(jsonable(facts), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _facts(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise LgfError(f"{folder} holds no run: there is no file {name} in it; name the folder of a run.")
+        if path.stat().st_size > LARGEST:
+            raise LgfError(f"{path} is larger than {LARGEST:,} bytes, so it is not of this program's making.")
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        if isinstance(error, LgfError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise LgfError(f"{path} cannot be read ({reason}); name the folder of a run.") from error
+    facts = _checked(folder, name, lambda: json.loads(text))
+    if not isinstance(facts, dict) or (name == _QUESTION and facts.get("format") != FORMAT):
+        raise LgfError(f"{path} does not describe a run that this version can read; start the run anew.")
+    return facts
+
+
+def _checked(folder: str | Path, name: str, read: Callable[[], _Read]) -> _Read:
+    """What `read` gives; LgfError in place of whatever goes wrong when the file does not say what it should."""
+    try:
+        return read()
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        if isinstance(error, LgfError) and not isinstance(error, (ReadingError, GrammarError)):
+            raise
+        said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        said = "".join(c if c.isprintable() else "?" for c in said)
+        raise LgfError(f"{name} in {folder} is damaged ({said.rstrip('.')}); start the run anew.") from error

@@ -1,0 +1,1 @@
+"""The search for an equation: proposers, evaluation, selection."""

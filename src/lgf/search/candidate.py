@@ -1,0 +1,92 @@
+"""Proposals, the candidates made of them by the fit, and the population of all candidates so far."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lgf.equation.skeleton import Skeleton
+from lgf.fit.constants import ConstantFit
+from lgf.grammar import Derivation
+from lgf.solver.stability import Stability
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A skeleton to be tried, what it costs to say, and where it came from."""
+
+    skeleton: Skeleton
+    bits: float
+    derivation: Derivation | None = None
+    origin: str = ""
+    codes: np.ndarray | None = field(default=None, repr=False)  # its tokens in a latent space, if it came from one
+    start: tuple[float, ...] | None = None  # values to start the fit from
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fitted proposal and what it is worth; a smaller objective is better."""
+
+    proposal: Proposal
+    fit: ConstantFit
+    complexity: int
+    objective: float
+    stability: Stability | None = None
+    held_out: float | None = None  # loss on experiments that the fit did not see
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton that was fitted."""
+        return self.fit.skeleton
+
+    @property
+    def loss(self) -> float:
+        """Relative mean square error of the solved trajectory."""
+        return self.fit.loss
+
+
+class Population:
+    """Every candidate tried, each structure once; the only thing in a search that changes."""
+
+    def __init__(self, candidates: Iterable[Candidate] = ()):
+        self._by_structure: dict[str, Candidate] = {}
+        self._tried: set[str] = set()
+        for candidate in candidates:
+            self.add(candidate)
+
+    def __len__(self) -> int:
+        return len(self._by_structure)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._by_structure.values())
+
+    def __contains__(self, structure: str) -> bool:
+        return structure in self._tried
+
+    def claim(self, structure: str) -> bool:
+        """Whether this structure is new; from now on it is not."""
+        if structure in self._tried:
+            return False
+        self._tried.add(structure)
+        return True
+
+    def add(self, candidate: Candidate) -> None:
+        """Keep the candidate; of two with the same structure the better one stays."""
+        structure = candidate.skeleton.structure
+        self._tried.add(structure)
+        known = self._by_structure.get(structure)
+        if known is None or candidate.objective < known.objective:
+            self._by_structure[structure] = candidate
+
+    def best(self, k: int = 1) -> list[Candidate]:
+        """The k candidates with the smallest objective; ties go to the one found first."""
+        return sorted(self, key=lambda c: c.objective)[:k]
+
+    def front(self) -> list[Candidate]:
+        """The Pareto front: no other candidate is as simple and fits better, or fits as well and is simpler."""
+        front: list[Candidate] = []
+        for candidate in sorted(self, key=lambda c: (c.complexity, c.loss)):
+            if math.isfinite(candidate.loss) and (not front or candidate.loss < front[-1].loss):
+                front.append(candidate)
+        return front

@@ -1,0 +1,175 @@
+"""Proposers: where the skeletons come from. ask(n) gives proposals, tell(population) lets the proposer learn.
+
+The three here know the weighted grammar only: Monte Carlo draws from it, enumeration lists it from the most probable
+structure on, evolution varies the summands of what fitted well. The guided flow stands behind the same protocol.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split
+from lgf.language.language import Language
+from lgf.search.candidate import Population, Proposal
+
+_BATCH = 64
+
+
+class Proposer(Protocol):
+    """Anything that proposes skeletons."""
+
+    def ask(self, n: int) -> list[Proposal]:
+        """About n proposals, duplicates among them allowed; an empty list means that there is nothing left."""
+        ...
+
+    def tell(self, population: Population) -> None:
+        """Take note of everything evaluated so far."""
+        ...
+
+
+def propose(language: Language, derivation: Derivation, origin: str) -> Proposal | None:
+    """The proposal that the derivation stands for, or None if it says no usable equation."""
+    skeleton = language.skeleton(derivation)
+    if skeleton is None:
+        return None
+    return Proposal(skeleton, language.bits(derivation), derivation, origin)
+
+
+class MonteCarloProposer:
+    """Independent draws from the weighted grammar, in turn from each language."""
+
+    def __init__(self, languages: Sequence[Language], seed: int = 0):
+        self._languages = tuple(languages)
+        self._rng = np.random.default_rng([seed, 1])
+
+    def ask(self, n: int) -> list[Proposal]:
+        """About n fresh draws."""
+        share = -(-n // len(self._languages))
+        found = []
+        for language in self._languages:
+            draws = sample(language.grammar, self._rng, share, language.allowed, max_order=language.max_order)
+            found += [propose(language, derivation, "monte carlo") for derivation in draws]
+        return [p for p in found if p is not None]
+
+    def tell(self, population: Population) -> None:
+        """Nothing to learn."""
+
+
+class EnumerationProposer:
+    """Structures in order of increasing bits, the languages merged."""
+
+    def __init__(self, languages: Sequence[Language], max_bits: float = 24.0):
+        self._streams: list[tuple[Language, Iterator[tuple[float, Derivation]]]] = [
+            (language, enumerate_derivations(language.grammar, max_bits, allowed=language.allowed))
+            for language in languages
+        ]
+        self._heads = [next(stream, None) for _, stream in self._streams]
+
+    def ask(self, n: int) -> list[Proposal]:
+        """The next n derivations that say an equation."""
+        found: list[Proposal] = []
+        while len(found) < n:
+            live = [i for i, head in enumerate(self._heads) if head is not None]
+            if not live:
+                break
+            i = min(live, key=lambda i: self._heads[i][0])  # type: ignore[index]
+            language, stream = self._streams[i]
+            proposal = propose(language, self._heads[i][1], "enumeration")  # type: ignore[index]
+            self._heads[i] = next(stream, None)
+            if proposal is not None:
+                found.append(proposal)
+        return found
+
+    def tell(self, population: Population) -> None:
+        """Nothing to learn."""
+
+
+class EvolutionProposer:
+    """Variations of the best candidates: a summand replaced, added, dropped, or taken from another; fresh draws too."""
+
+    def __init__(self, languages: Sequence[Language], seed: int = 0, elite: int = 50, fresh: float = 0.2):
+        self._languages = {language.order: language for language in languages}
+        self._rng = np.random.default_rng([seed, 2])
+        self._fresh = fresh
+        self._elite = elite
+        self._monte_carlo = MonteCarloProposer(languages, seed)
+        self._parents: list[tuple[Language, Blocks]] = []
+        self._pool: dict[int, list[tuple[int, ...]]] = {}
+
+    def tell(self, population: Population) -> None:
+        """Take the best candidates as parents."""
+        self._parents = []
+        for candidate in population.best(self._elite):
+            language = self._languages[candidate.skeleton.order]
+            if candidate.proposal.derivation is not None:
+                self._parents.append((language, split(language.grammar, candidate.proposal.derivation)))
+
+    def ask(self, n: int) -> list[Proposal]:
+        """About n proposals, of which a share is fresh."""
+        if not self._parents:
+            return self._monte_carlo.ask(n)
+        fresh = int(self._fresh * n)
+        found = self._monte_carlo.ask(fresh)
+        for _ in range(n - fresh):
+            rank = min(int(self._rng.exponential(len(self._parents) / 4)), len(self._parents) - 1)
+            language, blocks = self._parents[rank]
+            proposal = propose(language, self._vary(language, blocks), "evolution")
+            if proposal is not None:
+                found.append(proposal)
+        return found
+
+    def _vary(self, language: Language, blocks: Blocks) -> Derivation:
+        """One or two moves away from the parent; a move that the grammar has no room for leaves it as it is."""
+        for _ in range(1 + (self._rng.random() < 0.3)):
+            header, summands = blocks.header, list(blocks.summands)
+            move = self._rng.choice(["replace", "add", "drop", "cross", "header"], p=[0.3, 0.25, 0.15, 0.15, 0.15])
+            at = int(self._rng.integers(len(summands))) if summands else -1
+            if move == "drop" and summands:
+                del summands[at]
+            elif move == "replace" and summands:
+                summands[at] = self._summand(language)
+            elif move == "cross":
+                others = [b for other, b in self._parents if other is language and b.summands]
+                if others:
+                    other = others[int(self._rng.integers(len(others)))].summands
+                    summands.append(other[int(self._rng.integers(len(other)))])
+            elif move == "header":
+                header = self._blocks(language).header
+            else:
+                summands.append(self._summand(language))
+            try:
+                join(language.grammar, header, tuple(summands))
+            except ValueError:
+                continue
+            blocks = Blocks(header, tuple(summands))
+        return join(language.grammar, blocks.header, blocks.summands)
+
+    def _blocks(self, language: Language) -> Blocks:
+        draw = sample(language.grammar, self._rng, 1, language.allowed, max_order=language.max_order)[0]
+        return split(language.grammar, draw)
+
+    def _summand(self, language: Language) -> tuple[int, ...]:
+        """A fresh summand as it occurs in draws from the grammar."""
+        pool = self._pool.setdefault(language.order, [])
+        while not pool:
+            draws = sample(language.grammar, self._rng, _BATCH, language.allowed, max_order=language.max_order)
+            pool += [s for d in draws for s in split(language.grammar, d).summands]
+        return pool.pop()
+
+
+class MixedProposer:
+    """Two proposers side by side: the first gives its share if it can, the second the rest."""
+
+    def __init__(self, first: Proposer, second: Proposer, share: float):
+        self._first, self._second, self._share = first, second, share
+
+    def tell(self, population: Population) -> None:
+        """Both learn."""
+        self._first.tell(population)
+        self._second.tell(population)
+
+    def ask(self, n: int) -> list[Proposal]:
+        """About n proposals; the second fills up what the first cannot give."""
+        found = self._first.ask(int(self._share * n))
+        return found + self._second.ask(n - len(found))

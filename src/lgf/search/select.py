@@ -1,0 +1,180 @@
+"""Choosing the equation: finalists refitted, simplified and solved independently, held-out experiments, and what the
+data cannot tell apart."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lgf.data.observation import Problem
+from lgf.equation.simplification import simplify
+from lgf.fit.constants import fit_constants
+from lgf.fit.target import Target, make_target
+from lgf.language.cheapest_derivation import encoding
+from lgf.language.language import Language, explicit_form, linear_form
+from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.evaluate import Evaluator, bounds_of
+from lgf.search.loop import Mapper
+from lgf.search.objective import Criterion
+from lgf.search.proposers.basic import propose
+from lgf.smoothing.complete import Completion
+from lgf.solver.reference import solve_by_reference
+from lgf.solver.solve import solve
+from lgf.solver.trajectory import SolveStatus, relative_l2
+
+# Units of description length, by the scale of Kass and Raftery for differences of BIC: up to 2 a difference is "not
+# worth more than a bare mention", above 6 it is "strong".
+BARE_MENTION = 2.0
+INDISTINGUISHABLE = 6.0
+SAME = 0.01  # relative difference of two trajectories that count as one
+STEADY = 1.0  # relative difference of trajectories above which a start within the noise leads somewhere else
+MOST_CHECKED = 6
+MOST_GROUPS = 10  # of experiments to leave out in turn
+
+
+def finalists(
+    population: Population, evaluator: Evaluator, mapper: Mapper, n: int, languages: Sequence[Language] = ()
+) -> list[Candidate]:
+    """The n best candidates, refitted patiently, and what is left of them without negligible terms, best first.
+
+    A refit that came out worse does not count. Without languages nothing is simplified.
+    """
+    chosen = population.best(n)
+    patient = evaluator.refined()
+    again = mapper(patient, [c.proposal for c in chosen])
+    polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in chosen])
+    best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, again, polished, strict=True)]
+    by_order = {language.order: language for language in languages}
+    simpler = [_simplified(c, evaluator.targets[c.skeleton.order], by_order.get(c.skeleton.order)) for c in best]
+    best += mapper(patient, [p for p in simpler if p is not None and population.claim(p.skeleton.structure)])
+    for candidate in best:
+        population.add(candidate)
+    return sorted(best, key=lambda c: c.objective)
+
+
+def _simplified(candidate: Candidate, target: Target, language: Language | None) -> Proposal | None:
+    """The proposal of what is left without negligible terms; None if all matter, or the language cannot say it."""
+    if language is None or not math.isfinite(candidate.loss):
+        return None
+    equation = candidate.fit.equation(target)
+    left = simplify(equation, target.environment)
+    if left is equation:
+        return None
+    try:
+        said = encoding(language.grammar, linear_form(explicit_form(left.skeleton)), language.order, language.forced)
+    except ValueError:
+        return None
+    found = None if said.derivation is None else propose(language, said.derivation, "simplified")
+    return found if found is not None and math.isfinite(found.bits) else None
+
+
+def confirmed(candidate: Candidate, problem: Problem, target: Target) -> bool:
+    """Whether an independent solver, fit for stiff equations, comes to the same trajectories as the kernels."""
+    equation = candidate.fit.equation(target)
+    for e, observation in enumerate(problem.observations):
+        start, forcing = tuple(candidate.fit.initial[e]), problem.forcing(e)
+        branch = float(target.record.root[e]), float(target.record.root_slope[e])
+        ours = solve(equation, start, observation.t, forcing, branch=branch)
+        theirs = solve_by_reference(equation, start, observation.t, forcing, branch)
+        if theirs.status is not SolveStatus.OK or ours.status is not SolveStatus.OK:
+            return False
+        if not relative_l2(theirs.u, ours.u) < SAME:
+            return False
+    return True
+
+
+def steady(candidate: Candidate, problem: Problem, target: Target) -> bool:
+    """Whether the trajectories go the same way from starts that differ from the fitted ones by the noise.
+
+    An equation that needs its start finer than anybody knows it predicts nothing. Starts that are given are not moved.
+    """
+    equation = candidate.fit.equation(target)
+    for e, observation in enumerate(problem.observations):
+        forcing, start = problem.forcing(e), candidate.fit.initial[e]
+        branch = float(target.record.root[e]), float(target.record.root_slope[e])
+        moved = [d for d in range(target.order) if target.record.unknown[e, d] >= 0 and np.isfinite(target.noise[d])]
+        if not moved:
+            continue
+        fitted = solve(equation, tuple(start), observation.t, forcing, branch=branch)
+        for d in moved:
+            for sign in (-1.0, 1.0):
+                other = start.copy()
+                other[d] += sign * target.noise[d]
+                found = solve(equation, tuple(other), observation.t, forcing, branch=branch)
+                if found.status is not SolveStatus.OK or not relative_l2(found.u, fitted.u) < STEADY:
+                    return False
+    return True
+
+
+def held_out_losses(
+    candidates: Sequence[Candidate], problem: Problem, completions: Sequence[Completion], evaluator: Evaluator
+) -> list[Candidate]:
+    """The candidates with the loss on each experiment in turn, fitted to the others (leave one out).
+
+    More than a few experiments are left out in groups. The initial state of an experiment left out, where it is not
+    given, is the only thing fitted to it.
+    """
+    n = len(problem.observations)
+    groups = [list(range(first, n, MOST_GROUPS)) for first in range(min(n, MOST_GROUPS))]
+    judged = []
+    for candidate in candidates:
+        order = candidate.skeleton.order
+        total = power = 0.0
+        for group in groups:
+            others = [i for i in range(n) if i not in group]
+            fit = fit_constants(
+                candidate.skeleton, _part(problem, completions, order, others), evaluator.fit,
+                bounds=bounds_of(candidate.skeleton, evaluator.knowledge), start=candidate.fit.values,
+            )  # fmt: skip
+            target = _part(problem, completions, order, group)
+            fixed = np.array([[v, v] for v in fit.values]).reshape(-1, 2)
+            held = fit_constants(candidate.skeleton, target, evaluator.fit, bounds=fixed, start=fit.values)
+            total += min(held.loss, 100.0) * target.power
+            power += target.power
+        judged.append(replace(candidate, held_out=total / power))
+    return judged
+
+
+def _part(problem: Problem, completions: Sequence[Completion], order: int, experiments: Sequence[int]) -> Target:
+    part = Problem(tuple(problem.observations[i] for i in experiments), problem.knowledge)
+    return make_target(part, order, [completions[i] for i in experiments])
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    n_samples: int,
+    accept: Callable[[Candidate], bool],
+    handicap: Callable[[Candidate], float] = lambda candidate: 0.0,
+) -> Candidate:
+    """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
+
+    A handicap is what a candidate must be better by than one without. If none of the first few is acceptable the first
+    one is it all the same.
+    """
+
+    def worth(candidate: Candidate) -> float:
+        value = candidate.objective + handicap(candidate)
+        if candidate.held_out is None or not math.isfinite(candidate.loss):
+            return value
+        return value + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
+
+    ranked = sorted(candidates, key=worth)
+    return next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
+
+
+def handicap_of(candidate: Candidate, problem: Problem, target: Target, criterion: Criterion) -> float:
+    """The units of description length by which the data must speak for what is not believed without them.
+
+    That an equation needs its start finer than it is known; and that time occurs in it: over one record any smooth term
+    can be traded for one in t, which is wrong from another start. The paper's criterion knows no such units.
+    """
+    if criterion is not Criterion.DESCRIPTION_LENGTH or not math.isfinite(candidate.loss):
+        return 0.0
+    unsteady = 0.0 if steady(candidate, problem, target) else INDISTINGUISHABLE
+    return unsteady + (0.0 if candidate.skeleton.autonomous else BARE_MENTION)
+
+
+def indistinguishable(candidates: Sequence[Candidate], best: Candidate) -> list[Candidate]:
+    """The candidates whose objective is within a few units of the best: the data cannot tell them apart."""
+    return [c for c in candidates if c.objective <= best.objective + INDISTINGUISHABLE]

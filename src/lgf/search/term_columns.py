@@ -1,0 +1,135 @@
+"""The vocabulary of a search: the terms that a language can say, ready to be evaluated along a trajectory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lgf.expression.monomials import n_constants
+from lgf.expression.tree import ONE, Expression, F, symbol
+from lgf.fit.initial_guesses import choices
+from lgf.fit.target import Target
+from lgf.language.cheapest_derivation import header_parts
+from lgf.language.language import Language
+from lgf.language.term_dictionary import term_dictionary
+from lgf.search.sensitivity import Linearisation
+from lgf.solver.constant_roles import role_of
+from lgf.solver.kernels.machine import BLOCK, evaluate_each
+from lgf.solver.program import Program, compile_expression
+
+
+@dataclass(frozen=True)
+class VocabularySettings:
+    """How many terms there are, and how many values of the constants inside them."""
+
+    n_terms: int = 500  # the cheapest of the dictionary
+    n_values: int = 8  # tried for a constant inside a term, times three for a single one
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledTerm:
+    """A term with its bits, its program, and the values to try for the constants inside."""
+
+    expression: Expression
+    bits: float
+    program: Program
+    values: np.ndarray  # [v, constants inside]
+
+
+class Vocabulary:
+    """The terms that a language can say, ready to be evaluated along a trajectory; divisors as terms of u^(n)."""
+
+    def __init__(self, language: Language, target: Target, settings: VocabularySettings = VocabularySettings()):
+        self._order = target.order
+        grammar, allowed = language.grammar, language.allowed
+        costs: dict[Expression, float] = {}
+        headers = header_parts(grammar, allowed)
+        for term in term_dictionary(grammar, allowed).terms[: settings.n_terms]:
+            costs.setdefault(term.parts[0], term.bits)
+        plain_cost, plain_parts = headers.get(ONE, (0.0, frozenset()))
+        for part in sorted(plain_parts):
+            costs[part] = min(costs.get(part, np.inf), 3.0)
+        costs.pop(F, None)
+        costs.pop(symbol("u", target.order), None)
+        self.terms = tuple(_prepare(e, bits, target, settings.n_values) for e, bits in costs.items())
+        # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n): a divisor is missing where that term is.
+        self.divisors: tuple[tuple[Expression, CompiledTerm], ...] = tuple(
+            (divisor, _prepare(h * symbol("u", target.order), max(cost - plain_cost, 0.0), target, settings.n_values))
+            for divisor, (cost, _) in headers.items()
+            if (h := _varying_part(divisor)) is not None
+        )
+        self._programs = _together([*self.terms, *(term for _, term in self.divisors)])
+
+    def columns(self, line: Linearisation) -> tuple[np.ndarray, np.ndarray]:
+        """(columns [block, N, BLOCK] of terms, then divisors, along the trajectory; the owner [c] of each).
+
+        A column that is undefined somewhere, or that fills up the last block, is zero.
+        """
+        out = np.zeros((-(-len(self._programs.owner) // BLOCK), len(line.t), BLOCK))
+        code, first, literals, literal_first, outputs, n_registers, owner, p, values = self._programs
+        evaluate_each(
+            code, first, literals, literal_first, outputs, n_registers, self._order, owner, p, values,
+            line.t, line.states, line.forcing, 1e12, out,
+        )  # fmt: skip
+        return out, owner
+
+
+class _Programs(NamedTuple):
+    """The programs of many terms end to end, as `evaluate_each` takes them."""
+
+    code: np.ndarray
+    code_first: np.ndarray
+    literals: np.ndarray
+    literal_first: np.ndarray
+    outputs: np.ndarray
+    n_registers: int
+    owner: np.ndarray  # [row] which term
+    p: np.ndarray  # [term] how many constants
+    values: np.ndarray  # [row, constants]
+
+
+def _together(terms: Sequence[CompiledTerm]) -> _Programs:
+    programs = [term.program for term in terms]
+    p = np.array([term.values.shape[1] for term in terms], np.int64)
+    rows = [len(term.values) for term in terms]
+    values = np.zeros((sum(rows), max(p, default=0)))
+    for begin, term in zip(np.cumsum([0, *rows]).tolist(), terms, strict=False):
+        values[begin : begin + len(term.values), : term.values.shape[1]] = term.values
+    return _Programs(
+        np.concatenate([program.code for program in programs]),
+        np.cumsum([0, *(len(program.code) for program in programs)]),
+        np.concatenate([program.literals for program in programs]),
+        np.cumsum([0, *(len(program.literals) for program in programs)]),
+        np.concatenate([program.outputs[:1] for program in programs]),
+        max(program.n_registers for program in programs),
+        np.repeat(np.arange(len(terms)), rows),
+        p,
+        values,
+    )
+
+
+def _prepare(expression: Expression, bits: float, target: Target, n_values: int) -> CompiledTerm:
+    count = n_constants(expression)
+    if count == 0:
+        values = np.zeros((1, 0))
+    else:
+        lists = [choices(role_of(expression, i), target, 3 * n_values) for i in range(count)]
+        if count == 1:
+            values = lists[0][:: max(1, len(lists[0]) // (3 * n_values)), None]
+        else:
+            rng = np.random.default_rng(0)
+            values = np.array([[rng.choice(v) for v in lists] for _ in range(2 * n_values)])
+    program = compile_expression(expression, target.order, count)
+    return CompiledTerm(expression, bits, program, np.ascontiguousarray(values))
+
+
+def _varying_part(divisor: Expression) -> Expression | None:
+    """H of a divisor 1 + C*h; None for divisors of another form."""
+    if divisor.head != "+" or len(divisor.args) != 2:
+        return None
+    parts = [p for p in divisor.args if p.head == "*" and p.args[0].head == "constant"]
+    if len(parts) != 1 or not any(p == ONE for p in divisor.args) or n_constants(parts[0]) != 1:
+        return None
+    factors = parts[0].args[1:]
+    return factors[0] if len(factors) == 1 else None

@@ -1,0 +1,1 @@
+"""Smooth records: the state and its derivatives at the sample times."""

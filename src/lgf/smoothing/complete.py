@@ -1,0 +1,154 @@
+"""Completing a record: u and its derivatives at the sample times from whatever was measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import BSpline, make_smoothing_spline
+from threadpoolctl import threadpool_limits
+
+from lgf.data.knowledge import HIGHEST_ORDER
+from lgf.data.noise import rough_noise
+from lgf.data.observation import Observation
+from lgf.errors import LgfError, quoted
+from lgf.smoothing.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, fit_gaussian_process
+from lgf.smoothing.perceptron import fit_perceptron
+from lgf.smoothing.rows import Rows, rows_of
+from lgf.smoothing.whittaker import fit_whittaker
+from lgf.solver.trajectory import Forcing, Trajectory
+
+METHODS = ("auto", "gp", "whittaker", "spline", "mlp")
+_MOST_SAMPLES = 5000  # for the methods that are slow beyond
+
+Curve = Callable[[np.ndarray, int], np.ndarray]
+"""(times, k) -> the k-th derivative of u there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """A smooth record: `trajectory` holds u .. u^(order) at the sample times.
+
+    `noise` is the estimated standard deviation of each measured column, in the observation's order; `method` the
+    smoother that made it; `notes` are sentences for the report.
+    """
+
+    trajectory: Trajectory
+    noise: tuple[float, ...]
+    method: str
+    notes: tuple[str, ...] = ()
+
+
+def complete(observation: Observation, order: int, method: str = "auto", forcing: Forcing | None = None) -> Completion:
+    """The record with u, u', ... up to the derivative `order`, smoothed and, where needed, integrated.
+
+    "gp" is a Gaussian process, "whittaker" a penalised spline (both use every measured column and the initial state),
+    "spline" SciPy's cubic smoothing spline, "mlp" the paper's network (both of the lowest measured derivative).
+    "auto" takes the Gaussian process by its marginal likelihood, among several clocks, and the penalised spline for
+    records that are too long for it.
+    """
+    if method not in METHODS:
+        raise LgfError(f"the smoothing method is {quoted(method)}; choose from {', '.join(METHODS)}.")
+    if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or not 0 <= order <= HIGHEST_ORDER:
+        raise LgfError(
+            f"derivatives up to {quoted(order)} were asked for; give a whole number from 0 to {HIGHEST_ORDER}."
+        )
+    rows, t = rows_of(observation), observation.t
+    # one thread: the matrices are small, and the number of threads would show in the last digits of the result
+    with threadpool_limits(limits=1, user_api="blas"):
+        smooth = _smooth(rows, method)
+        states = np.column_stack([smooth.derivative(t, k) for k in range(order + 1)])
+    forcing = observation.forcing or forcing
+    trajectory = Trajectory(t, states, None if forcing is None else forcing.values(t))
+    ascending = sorted(observation.measured)
+    noise = tuple(smooth.noise[ascending.index(k)] for k in observation.measured)
+    return Completion(trajectory, noise, smooth.method, _notes(rows, observation))
+
+
+@dataclass(frozen=True, eq=False)
+class _Smooth:
+    """A smooth curve, the noise of each measured column in ascending derivative, and the method that made it."""
+
+    derivative: Curve
+    noise: tuple[float, ...]
+    method: str
+
+
+def _smooth(rows: Rows, method: str) -> _Smooth:
+    if method in ("auto", "gp") and _can_be_thinned(rows):
+        process = fit_gaussian_process(rows, CLOCKS if method == "auto" else (None,))
+        if process is not None and _resolves(process, rows):
+            return _Smooth(process.derivative, process.noise, "gp")
+    if method in ("auto", "gp", "whittaker"):
+        level, lowered = _lowered(rows)
+        spline, noise = fit_whittaker(lowered)
+        return _Smooth(_integrated(spline, level, rows), noise, "whittaker")
+    return _of_the_lowest(rows, method)
+
+
+def _can_be_thinned(rows: Rows) -> bool:
+    """Whether the hyperparameters of a long record can be found on a part of its samples: no swing is lost."""
+    first = rows[rows.group == 0]
+    step = -(-len(rows.t) // MOST_ROWS)
+    return step == 1 or rough_noise(first.t[::step], first.y[::step]) < 3.0 * rough_noise(first.t, first.y)
+
+
+def _resolves(process: GaussianProcess, rows: Rows) -> bool:
+    """Whether what is left over is noise: a long record, thinned, may swing faster than the samples that were kept."""
+    if len(rows.t) <= MOST_ROWS:
+        return True
+    for group in range(rows.n_groups):
+        column = rows[rows.group == group]
+        left = column.y - process.derivative(column.t, int(column.derivative[0]))
+        if np.sqrt(np.mean(left**2)) > 2.0 * rough_noise(column.t, column.y):
+            return False
+    return True
+
+
+def _of_the_lowest(rows: Rows, method: str) -> _Smooth:
+    """The methods that know one column only: the lowest measured derivative, integrated and differentiated."""
+    first = rows[rows.group == 0]
+    level = float(np.mean(first.y))
+    if not 5 <= len(first.t) <= _MOST_SAMPLES:
+        raise LgfError(
+            f"{method} takes 5 to {_MOST_SAMPLES} samples but there are {len(first.t)}; use auto or whittaker."
+        )
+    if method == "spline":
+        spline = make_smoothing_spline(first.t, first.y - level, first.weight)
+    else:
+        spline = fit_perceptron(first.t, first.y - level, first.weight)
+    columns = [rows[rows.group == g] for g in range(rows.n_groups)]
+    return _Smooth(_integrated(spline, level, rows), tuple(rough_noise(c.t, c.y) for c in columns), method)
+
+
+def _lowered(rows: Rows) -> tuple[float, Rows]:
+    """The same rows as derivatives of the lowest measured one, less its mean level, which comes first; what lies below
+    it is left to the integration."""
+    kept = rows[rows.derivative >= rows.lead]
+    level = float(np.mean(kept.y[kept.group == 0]))
+    y = np.where(kept.derivative == rows.lead, kept.y - level, kept.y)
+    return level, Rows(kept.t, y, kept.derivative - rows.lead, kept.group, kept.weight)
+
+
+def _integrated(spline: BSpline, level: float, rows: Rows) -> Curve:
+    """The curve u whose lowest measured derivative is the spline plus the level.
+
+    Each integration starts from the initial state; where that is unknown, the integral has mean zero.
+    """
+    lead, start = rows.lead, rows.t.min()
+    known = {int(d): float(y) for d, y in zip(rows.derivative, rows.y, strict=True) if d < lead}
+    window = np.linspace(start, rows.t.max(), 1001)
+    spline = BSpline(spline.t, spline.c + level, spline.k)
+    curves = {lead: spline}
+    for k in range(lead - 1, -1, -1):
+        primitive = curves[k + 1].antiderivative()
+        shift = known[k] - float(primitive(start)) if k in known else -float(np.mean(primitive(window)))
+        curves[k] = BSpline(primitive.t, primitive.c + shift, primitive.k)
+    return lambda t, order: curves[order](t) if order < lead else spline(t, order - lead)
+
+
+def _notes(rows: Rows, observation: Observation) -> tuple[str, ...]:
+    unknown = [k for k in range(rows.lead) if k >= len(observation.initial or ())]
+    if not unknown:
+        return ()
+    names = " and ".join("u" + "'" * k for k in unknown)
+    return (f"The level of {names} is a guess, because only a derivative was measured; give the initial state.",)

@@ -1,0 +1,54 @@
+"""An observation as a list of numbers known about u: what the smoothers work on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lgf.data.observation import Observation
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Numbers known about u: `y[i]` is its `derivative[i]`-th derivative at `t[i]`.
+
+    `group[i]` numbers the measured column whose noise the row carries, -1 marks a row that is known exactly; the mean
+    `weight` of the measured rows is 1.
+    """
+
+    t: np.ndarray
+    y: np.ndarray
+    derivative: np.ndarray
+    group: np.ndarray
+    weight: np.ndarray
+
+    def __getitem__(self, keep: np.ndarray) -> "Rows":
+        return Rows(self.t[keep], self.y[keep], self.derivative[keep], self.group[keep], self.weight[keep])
+
+    @property
+    def lead(self) -> int:
+        """The lowest derivative measured."""
+        return int(self.derivative[self.group >= 0].min())
+
+    @property
+    def n_groups(self) -> int:
+        """How many columns were measured."""
+        return int(self.group.max()) + 1
+
+
+def rows_of(observation: Observation) -> Rows:
+    """Every sample that is not missing and carries weight, column by column in ascending derivative, then the initial
+    state."""
+    parts: list[tuple[np.ndarray, ...]] = []
+    for group, derivative in enumerate(sorted(observation.measured)):
+        column = observation.measured.index(derivative)
+        y = observation.values[:, column]
+        weight = np.ones(len(y)) if observation.weights is None else observation.weights[:, column]
+        seen = ~np.isnan(y) & (weight > 0)
+        n = int(seen.sum())
+        if n:
+            weight = weight[seen] / weight[seen].mean()
+            parts.append((observation.t[seen], y[seen], np.full(n, derivative), np.full(n, group), weight))
+    initial = np.array(observation.initial or (), dtype=float)
+    k = len(initial)
+    parts.append((np.full(k, observation.t[0]), initial, np.arange(k), np.full(k, -1), np.ones(k)))
+    return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))

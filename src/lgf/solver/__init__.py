@@ -1,0 +1,1 @@
+"""Solving equations: register programs, compiled kernels, trajectories, stability."""

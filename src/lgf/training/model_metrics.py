@@ -1,0 +1,112 @@
+"""What a trained model is worth: the figures that go into its bundle."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from lgf.equation.skeleton import NoEquation, Skeleton, order_of
+from lgf.expression.parse import read_expression
+from lgf.grammar import Derivation, Grammar, spell, split, unpad
+from lgf.language.corpus import Corpus
+from lgf.latent.autoencoder import Autoencoder, decode
+from lgf.latent.bundle import ModelBundle
+from lgf.latent.guidance import CERTAIN, Guide
+from lgf.latent.metrics import behavioural_correlation, edits, exact_share, nearest
+from lgf.latent.sampling import sample
+
+DRAWN = 1000
+COMPARED = 1000
+SHOWN = 3
+
+
+def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoencoder | None) -> dict[str, Any]:
+    """All figures, on the last `n_held_out` sentences of the corpus; `plain` was trained without behavioural loss."""
+    grammar, model = bundle.grammar, bundle.autoencoder
+    unseen = np.asarray(corpus.derivations[-n_held_out:], dtype=np.int64)
+    rng = np.random.default_rng(bundle.seed)
+    random = unpad(grammar, decode(model, rng.integers(model.layout.levels, size=(DRAWN, model.layout.tokens))))
+    few, behaviour = unseen[:COMPARED], np.asarray(corpus.behaviour[-n_held_out:][:COMPARED])
+    changes = edits(model, few, bundle.seed)
+    return {
+        "exact_reconstruction": exact_share(model, unseen),
+        "random_codes_complete": sum(_complete(grammar, d) for d in random) / DRAWN,
+        "random_codes_unique_sentences": len({spell(grammar, d) for d in random}) / DRAWN,
+        "random_codes_unique_structures": len({_structure(grammar, d) for d in random}) / DRAWN,
+        "behavioural_correlation": behavioural_correlation(model, few, behaviour),
+        "behavioural_correlation_without_loss": plain and behavioural_correlation(plain, few, behaviour),
+        "edit_changes_sentence": changes.changed,
+        "edit_to_next_level_changes_sentence": changes.next,
+        "edit_changes_one_summand": changes.summand,
+        "edit_changes_header": changes.header,
+        "neighbours": _neighbours(grammar, model, few),
+        **_free(bundle, corpus),
+        **_guided(bundle),
+    }
+
+
+def skeleton(grammar: Grammar, derivation: Derivation) -> Skeleton | None:
+    """The equation of the least order that the derivation says, None if it says none."""
+    inside = read_expression(spell(grammar, derivation))
+    order = max(1, order_of(inside) + 1) if grammar.template == "explicit" else None
+    try:
+        return Skeleton.from_sentence(grammar.template, inside, order)
+    except NoEquation:
+        return None
+
+
+def _free(bundle: ModelBundle, corpus: Corpus) -> dict[str, Any]:
+    """Unguided samples, compared with the corpus they were learned from."""
+    grammar = bundle.grammar
+    drawn = unpad(grammar, decode(bundle.autoencoder, sample(bundle.denoiser, DRAWN, bundle.seed)))
+    known = unpad(grammar, np.asarray(corpus.derivations[:: max(1, len(corpus) // 5000)]))
+    skeletons = [skeleton(grammar, d) for d in drawn]
+    valid = [s for s in skeletons if s is not None]
+    orders = Counter(s.order for s in valid)
+    return {
+        "free_samples_valid": len(valid) / DRAWN,
+        "free_samples_beyond_order_2": sum(n for order, n in orders.items() if order > 2) / DRAWN,
+        "free_samples_unique_structures": len({s.structure for s in valid}) / max(len(valid), 1),
+        "free_samples_length": float(np.mean([len(d) for d in drawn])),
+        "corpus_length": float(np.mean([len(d) for d in known])),
+        "free_samples_summands": float(np.mean([_summands(grammar, d) for d in drawn])),
+        "corpus_summands": float(np.mean([_summands(grammar, d) for d in known])),
+        "free_samples_second_order": orders[2] / max(len(valid), 1),
+        "corpus_second_order": float((np.asarray(corpus.order) == 2).mean()),
+    }
+
+
+def _guided(bundle: ModelBundle) -> dict[str, float]:
+    """How often guidance alone gives the wanted order."""
+    if "order" not in bundle.predictors:
+        return {}
+    result = {"guide_temperature": CERTAIN}
+    for order in (1, 2):
+        guides = [Guide(bundle.predictors["order"], order, CERTAIN)]
+        tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
+        found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
+        result[f"guided_to_order_{order}"] = sum(s is not None and s.order == order for s in found) / len(found)
+    return result
+
+
+def _neighbours(grammar: Grammar, model: Autoencoder, rows: np.ndarray) -> dict[str, list[str]]:
+    """A few sentences and those nearest to them in the latent."""
+    sentences = [spell(grammar, d) for d in unpad(grammar, rows)]
+    return {sentences[i]: [sentences[j] for j in nearest(model, rows, i, SHOWN)] for i in range(min(SHOWN, len(rows)))}
+
+
+def _complete(grammar: Grammar, derivation: Derivation) -> bool:
+    try:
+        spell(grammar, derivation)
+    except ValueError:
+        return False
+    return True
+
+
+def _structure(grammar: Grammar, derivation: Derivation) -> str:
+    found = skeleton(grammar, derivation)
+    return "" if found is None else found.structure
+
+
+def _summands(grammar: Grammar, derivation: Derivation) -> int:
+    return len(split(grammar, derivation).summands) if grammar.summand else 0

@@ -1,0 +1,50 @@
+"""The answers of version 0.1 on a fixed set: they stay bit for bit while the packages are moved."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.problems import problem_named
+
+from lgf.data import load_record
+from lgf.grammar import load_grammar
+from lgf.runs.presets import proposer_for
+from lgf.search.discover import PRESETS, discover
+
+ANSWERS = json.loads(Path(__file__).with_name("answers.json").read_text())
+
+
+def asked(name):
+    """(problem, evaluations, preset, grammar) of an answer."""
+    if name == "growth":
+        return load_record("growth"), 40, "default", "standard"
+    if name == "duffing paper":
+        return load_record("duffing"), 60, "paper", "b3"
+    problem = problem_named(name.split()[0]).observe(0.05, 0)
+    if name.endswith("open"):
+        observations = (replace(problem.observations[0], initial=None),)
+        return (
+            replace(problem, observations=observations, knowledge=replace(problem.knowledge, order=None)),
+            120,
+            "default",
+            "standard",
+        )
+    return problem, 200, "default", "standard"
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_answer_is_the_same(name):
+    problem, evaluations, preset, grammar_name = asked(name)
+    settings, grammar = PRESETS[preset], load_grammar(grammar_name)
+    settings = replace(settings, search=replace(settings.search, max_evaluations=evaluations))
+    found = discover(problem, grammar, settings, make_proposer=proposer_for(grammar), seed=0)
+    answer = {
+        "equation": found.equation.text,
+        "values": [f"{v:.12g}" for v in found.equation.values],
+        "evaluations": found.evaluations,
+        "set": sorted(c.skeleton.structure for c in found.indistinguishable),
+        "front": [str(c.skeleton) for c in found.front],
+    }
+    assert answer == ANSWERS[name]
