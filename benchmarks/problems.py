@@ -11,14 +11,16 @@ from scipy.interpolate import CubicSpline
 
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation, Problem
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Frame, Variable
 from lgf.expression.numeric import evaluate
 from lgf.expression.parse import read_expression
 from lgf.expression.sympy_conversion import from_sympy, to_sympy
 from lgf.expression.tree import Expression
+from lgf.solver.forcing import Forcing
 from lgf.solver.reference import solve_by_reference
-from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory, relative_l2
+from lgf.solver.trajectory import SolveStatus, Trajectory, relative_l2
 
 CAP = 1.0
 
@@ -69,9 +71,19 @@ class NamedProblem:
         """The input that drives the system, if one does."""
         return None if self.forcing is None else Forcing.from_formula(self.forcing)
 
-    def true_equation(self) -> Equation:
+    @property
+    def inputs(self) -> dict[str, Forcing]:
+        """The known inputs by name."""
+        return {} if self.given_forcing is None else {"F": self.given_forcing}
+
+    @property
+    def columns(self) -> tuple[Variable, ...]:
+        """U .. u^(order)."""
+        return Frame((("u", self.order),)).columns
+
+    def true_equation(self) -> System:
         """The equation that made the data, F standing for the forcing."""
-        return Equation.read(self.equation, self.forcing)
+        return System.read(self.equation, None if self.forcing is None else {"F": self.forcing})
 
     def truth(self) -> Trajectory:
         """The clean trajectory, u .. u^(order): analytic where a solution is known, else a tight SciPy solve."""
@@ -80,57 +92,55 @@ class NamedProblem:
     @cached_property
     def _truth(self) -> Trajectory:
         t = self.t
-        given = self.given_forcing
         if self.solution is None:
-            solved = solve_by_reference(self.true_equation(), self.initial, t, given)
+            solved = solve_by_reference(self.true_equation(), self.initial, t, self.inputs)
             assert solved.status is SolveStatus.OK, f"{self.id} does not solve: {solved.status}"
-            states = solved.states
+            states = solved.values
         else:
             states = np.column_stack([evaluate(e, {"t": t}) + 0.0 * t for e in _derivatives(self.solution, self.order)])
-        return Trajectory(t, states, None if given is None else given.values(t))
+        return Trajectory(t, states, self.columns, {name: s.values(t) for name, s in self.inputs.items()})
 
     def observe(self, noise: float = 0.05, seed: int = 0) -> Problem:
         """What a method may see: the observed derivative with white noise of `noise` standard deviations, and what is
         known."""
-        clean = self.truth().states[:, self.observed]
+        clean = self.truth().values[:, self.observed]
         rng = np.random.default_rng([self.index, seed])
         values = clean + noise * np.std(clean) * rng.standard_normal(len(clean))
         initial = self.initial if "initial" in self.known else None
-        observation = Observation(self.t, values, (self.observed,), initial=initial, name=self.id)
+        observation = Observation(self.t, values, self.columns[self.observed], initial=initial, name=self.id)
         knowledge = Knowledge(
             order=self.order if "order" in self.known else None,
             stable=self.stable if "stability" in self.known else None,
-            forcing=self.given_forcing if "forcing" in self.known else None,
+            inputs=self.inputs if "forcing" in self.known else {},
         )
         return Problem((observation,), knowledge)
 
-    def score(self, equation: Equation, initial: tuple[float, ...] | None = None) -> Score:
+    def score(self, equation: System, initial: tuple[float, ...] | None = None) -> Score:
         """How far the equation's own trajectory, solved from the initial state, is from the truth."""
         truth = self.truth()
         solved = self._solve(equation, self.initial if initial is None else initial)
         if solved is None:
             return Score(CAP, CAP, CAP if self.order > 1 else None, False)
-        errors = [min(CAP, relative_l2(truth.states[:, k], solved[:, k])) for k in range(self.order + 1)]
+        errors = [min(CAP, relative_l2(truth.values[:, k], solved[:, k])) for k in range(self.order + 1)]
         return Score(errors[0], errors[1], errors[2] if self.order > 1 else None, True)
 
-    def _solve(self, equation: Equation, initial: tuple[float, ...]) -> np.ndarray | None:
+    def _solve(self, equation: System, initial: tuple[float, ...]) -> np.ndarray | None:
         """The states up to this problem's order, or None if the solve does not reach the end."""
-        if equation.order < 1:
-            return None
         truth, first = self.truth(), self.solve_from
-        start = tuple(truth.states[first]) if first > 0 else (*initial, *truth.states[0, len(initial) :])
-        if len(start) < equation.order:
+        order = equation.frame.orders[0]
+        start = tuple(truth.values[first]) if first > 0 else (*initial, *truth.values[0, len(initial) :])
+        if len(start) < order:
             return None
-        highest = truth.states[first:, min(equation.order, self.order)]
+        highest = truth.values[first:, min(order, self.order)]
         t = truth.t[first:]
         branch = (float(highest[0]), float(np.gradient(highest[:3], t[:3])[0]))
-        solved = solve_by_reference(equation, start[: equation.order], t, self.given_forcing, branch)
+        solved = solve_by_reference(equation, start[:order], t, self.inputs, branch)
         if solved.status is not SolveStatus.OK:
             return None
-        states = solved.states
-        for _ in range(self.order - equation.order):
+        states = solved.values
+        for _ in range(self.order - order):
             states = np.column_stack([states, CubicSpline(t, states[:, -1])(t, 1)])
-        return np.vstack([truth.states[:first], states[:, : self.order + 1]])
+        return np.vstack([truth.values[:first], states[:, : self.order + 1]])
 
 
 @cache

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lgf.equation.skeleton import Equation
+    from lgf.equation.system import System
     from lgf.errors import LgfError
     from lgf.estimator import LatentGrammarFlow
 
 __version__ = "0.1.0"
-__all__ = ["Equation", "LatentGrammarFlow", "LgfError", "__version__"]
+__all__ = ["LatentGrammarFlow", "LgfError", "System", "__version__"]
 
-_HOMES = {"LgfError": "lgf.errors", "Equation": "lgf.equation.skeleton", "LatentGrammarFlow": "lgf.estimator"}
+_HOMES = {"LgfError": "lgf.errors", "System": "lgf.equation.system", "LatentGrammarFlow": "lgf.estimator"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, observations_from_arrays
+from lgf.data.column_roles import variable_name
 from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
 from lgf.runs.folder import front_rows, read_run, write_run
@@ -36,7 +37,7 @@ class LatentGrammarFlow(BaseEstimator):
 
     After `fit`:
 
-    equation_            the Equation: print it, or use .latex() .sympy() .python() .constants .errors .complexity
+    equation_            the System: print it, or use .latex() .sympy() .python() .constants .errors .complexity
     front_               DataFrame of the Pareto front, `chosen` marking the equation
     indistinguishable_   DataFrame of the equations that the data cannot tell from the chosen one
     findings_            what the check of the data said
@@ -52,7 +53,7 @@ class LatentGrammarFlow(BaseEstimator):
     def __init__(
         self,
         *,
-        order: int | None = None,
+        order: int | Mapping[str, int] | None = None,
         stable: bool | None = None,
         autonomous: bool | None = None,
         functions: Sequence[str] | None = None,
@@ -87,6 +88,7 @@ class LatentGrammarFlow(BaseEstimator):
         t: Any,
         values: Any,
         *,
+        states: Sequence[str] | None = None,
         derivative: int | Sequence[int] = 0,
         initial: Any = None,
         forcing: Any = None,
@@ -94,13 +96,18 @@ class LatentGrammarFlow(BaseEstimator):
     ) -> "LatentGrammarFlow":
         """Gives back this estimator, with the equation found in `values` measured at times `t`.
 
-        Several experiments are lists of arrays. `derivative` says what was measured: 0 for u, 1 for u', 2 for u'', or
-        one of these per column. `initial` holds u(t0), u'(t0), ... as far as known; what is not given is fitted.
-        `forcing` is a formula in t, a function, samples at t, or one of these for each experiment.
+        Several experiments are lists of arrays. A table of values has one column per state, named by `states` (or by
+        a DataFrame). `derivative` says what was measured: 0 for u, 1 for u', 2 for u'', or one of these per column of
+        one state. `initial` holds u(t0), u'(t0), ... as far as known, or a mapping from names to values; what is not
+        given is fitted. `forcing` is a formula in t, a function, samples at t, a mapping from the names of inputs to
+        these, or one of these for each experiment.
         """
+        if states is None and isinstance(values, pd.DataFrame) and values.shape[1] > 1 and np.ndim(derivative) == 0:
+            states = [variable_name(str(name)) for name in values.columns]
+        scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
-            _arrays(t), _arrays(values), derivative=derivative, forcing=_arrays(forcing), weights=_arrays(weights),
-            initial=initial if initial is None or np.ndim(_arrays(initial)) else (initial,),
+            _arrays(t), _arrays(values), states=states, derivative=derivative, forcing=_arrays(forcing),
+            weights=_arrays(weights), initial=(initial,) if scalar else initial,
         )  # fmt: skip
         knowledge = Knowledge(
             order=self.order, stable=self.stable, autonomous=self.autonomous, functions=_tuple(self.functions),
@@ -123,36 +130,48 @@ class LatentGrammarFlow(BaseEstimator):
     def _take(self, run: Run) -> "LatentGrammarFlow":
         self.run_ = run
         self.discovery_ = run.discovery
-        self.equation_ = run.equation
+        self.equation_ = run.system
         self.findings_ = run.question.findings
         self.front_ = pd.DataFrame(front_rows(run))
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
 
     def predict(self, t: ArrayLike, experiment: int = 0) -> np.ndarray:
-        """The trajectory u (not its derivative) of the equation at the times t, NaN where it blows up.
+        """The trajectory (not its derivative) of the equation at the times t, NaN where it blows up.
 
-        It starts from the initial state, given or fitted, of this experiment, under that experiment's forcing.
+        One state gives an array (N,), several a column each, (N, n). It starts from the initial state, given or fitted,
+        of this experiment, under that experiment's forcing.
         """
         check_is_fitted(self, "run_")
-        return self.run_.trajectory(experiment, _times(t)).u
+        solved = self.run_.trajectory(experiment, _times(t))
+        columns = [solved[name] for name in self.run_.frame.names]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
-    def score(self, t: ArrayLike, u: ArrayLike, experiment: int = 0) -> float:
-        """R2 of the predicted trajectory of u, 1 being perfect; minus infinity if it blows up."""
-        y, estimate = np.asarray(u, float).ravel(), self.predict(t, experiment)
+    def score(self, t: ArrayLike, values: ArrayLike, experiment: int = 0) -> float:
+        """R2 of the predicted trajectory, 1 being perfect, over all states; minus infinity if it blows up."""
+        estimate = self.predict(t, experiment)
+        y = np.asarray(values, float)
+        y = y.ravel() if estimate.ndim == 1 else y
         if y.shape != estimate.shape:
-            raise LgfError(f"u has {y.size} values but t has {estimate.size}; give one value per time.")
+            raise LgfError(
+                f"the values have shape {np.shape(values)} but the prediction {estimate.shape}; give one value per "
+                "time and state."
+            )
         seen = ~np.isnan(y)
         if not np.all(np.isfinite(estimate[seen])):
             return float("-inf")
-        spread = float(np.sum((y[seen] - y[seen].mean()) ** 2))
+        spread = float(np.nansum((y - np.nanmean(y, axis=0)) ** 2))
         error = float(np.sum((y[seen] - estimate[seen]) ** 2))
         return 1.0 - error / spread if spread > 0.0 else float("-inf")
 
-    def simulate(self, t: ArrayLike, initial: Sequence[float] | float, forcing: Any = None) -> Trajectory:
-        """The Trajectory (.t .u .du .d2u .status) from a new initial state at t[0], under a new forcing if given."""
+    def simulate(self, t: ArrayLike, initial: Any, forcing: Any = None) -> Trajectory:
+        """The Trajectory (["prey"], .u .du .d2u .status) from a new initial state at t[0], under new inputs if given.
+
+        `initial` has one value per variable of the state vector, in order or by name: {"prey": 8.3, "predator": 3.4}.
+        """
         check_is_fitted(self, "run_")
-        return self.run_.simulate(_times(t), np.atleast_1d(np.asarray(initial, float)).tolist(), _arrays(forcing))
+        start = initial if isinstance(initial, Mapping) else np.atleast_1d(np.asarray(initial, float)).tolist()
+        return self.run_.simulate(_times(t), start, _arrays(forcing))
 
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from scipy.stats import norm, rankdata
 
+from lgf.expression.frame import Frame
 from lgf.fit.target import Target
 from lgf.grammar import pad, unpad
 from lgf.language.language import Language
@@ -72,7 +73,7 @@ class FlowProposer:
         self._learned = 0
         self._waiting: list[Proposal] = []
         self._codes: dict[str, np.ndarray | None] = {}
-        self._elites: dict[int, np.ndarray] = {}
+        self._elites: dict[Frame, np.ndarray] = {}
 
     def tell(self, population: Population) -> None:
         """Train the dynamic predictors on everything evaluated so far, and take the elites for renoising."""
@@ -86,9 +87,9 @@ class FlowProposer:
         coded = [(c, codes) for c in ranked if (codes := self._codes[c.skeleton.structure]) is not None]
         self._elites = {}
         for language in self._languages:
-            rows = [codes for c, codes in coded if c.skeleton.order == language.order][: self._settings.elite]
+            rows = [codes for c, codes in coded if c.skeleton.frame == language.frame][: self._settings.elite]
             if rows:
-                self._elites[language.order] = np.array(rows)
+                self._elites[language.frame] = np.array(rows)
         if len(coded) < max(self._settings.least, self._settings.growth * self._learned):
             return
         self._learned = len(coded)
@@ -122,7 +123,7 @@ class FlowProposer:
     def _ask(self, language: Language, n: int) -> list[Proposal]:
         settings, trained = self._settings, self._target is not None
         many = n * (settings.screening if trained else 1)
-        elites = self._elites.get(language.order)
+        elites = self._elites.get(language.frame)
         renoised = int(settings.renoised * many) if elites is not None and settings.renoised > 0 else 0
         # Screening does the choosing among cheap, diverse proposals; guiding them too would narrow them twice.
         guides = self._guides(language, objective=trained and settings.screening == 1)
@@ -143,7 +144,7 @@ class FlowProposer:
         if self._settings.static:
             static = self._bundle.predictors
             if "order" in static:
-                guides.append(Guide(static["order"], language.order, CERTAIN))
+                guides.append(Guide(static["order"], language.frame.orders[0], CERTAIN))
             if "forced" in static:
                 guides.append(Guide(static["forced"], int(language.forced), CERTAIN))
         if objective and self._target is not None and self._settings.guided:
@@ -219,7 +220,7 @@ def flow_proposers(bundle: ModelBundle, settings: FlowSettings | None = None) ->
     """What `discover` needs to search with this model; without settings those that suit the discovery's."""
 
     def make(
-        languages: Sequence[Language], targets: Mapping[int, Target], discovery: DiscoverySettings, seed: int
+        languages: Sequence[Language], targets: Mapping[Frame, Target], discovery: DiscoverySettings, seed: int
     ) -> Proposer:
         chosen = settings or (PAPER if discovery.flow_alone else FlowSettings())
         proposer: Proposer = FlowProposer(bundle, languages, seed, chosen)

@@ -86,7 +86,7 @@ def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, con
 def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     """Prints the equation and writes everything; neither a full disk nor a closed pipe takes the other away."""
     try:
-        typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.equation))
+        typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.system))
     finally:
         with _resumable(folder):
             write_run(run, folder)
@@ -105,11 +105,11 @@ def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
 def _facts(run: Run, folder: Path) -> dict[str, Any]:
     return jsonable(
         {
-            "equation": str(run.equation),
-            "exact": run.equation.text,
-            "latex": run.equation.latex(),
-            "constants": run.equation.values,
-            "errors": run.equation.errors,
+            "equation": str(run.system),
+            "exact": run.system.text,
+            "latex": run.system.latex(),
+            "constants": run.system.values,
+            "errors": run.system.errors,
             "initial": run.best.fit.initial,
             "loss": run.best.loss,
             "held_out": run.best.held_out,

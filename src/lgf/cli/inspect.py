@@ -49,7 +49,7 @@ def check(
     for note in notes:
         typer.echo(note)
     for number, observation in enumerate(problem.observations, start=1):
-        measured = " and ".join("u" + "'" * k for k in observation.measured)
+        measured = " and ".join(map(str, observation.columns))
         start, stop = observation.window
         name = observation.name or f"Experiment {number}"
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
@@ -106,12 +106,8 @@ def simulate(
 def _csv(solved: "Trajectory") -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    names = ["u" + "'" * k for k in range(solved.states.shape[1])]
-    columns = [solved.t, *solved.states.T]
-    if solved.forcing is not None:
-        names.append("F")
-        columns.append(solved.forcing)
-    writer.writerow(["t", *names])
+    columns = [solved.t, *solved.values.T, *solved.inputs.values()]
+    writer.writerow(["t", *map(str, solved.variables), *solved.inputs])
     for row in zip(*columns, strict=True):
         writer.writerow(["" if x != x else f"{x:.10g}" for x in row])
     return file.getvalue()

@@ -47,7 +47,7 @@ def show(
     ] = None,
 ) -> None:
     """Print a grammar, or whether it can say an equation and in how many bits."""
-    from lgf.equation.skeleton import Equation
+    from lgf.equation.system import System
     from lgf.errors import LgfError
     from lgf.expression.parse import ReadingError
     from lgf.grammar import spell
@@ -62,11 +62,9 @@ def show(
             typer.echo(json.dumps(metrics, indent=1))
         return
     try:
-        skeleton = Equation.read(equation).skeleton
+        skeleton = System.read(equation).skeleton
     except ReadingError as error:
         raise LgfError(f"the equation {quoted(equation)} cannot be read: {error.message}.") from error
-    if skeleton.order < 1:
-        raise LgfError(f"{quoted(equation)} is no differential equation; write one in u, u', ...")
     said = encoding(grammar, skeleton)
     if said.derivation is None:
         missing = f": it has no {', '.join(said.unsaid)}" if said.unsaid else ""
@@ -85,10 +83,10 @@ def sample(
     """Draw random equations from a model's grammar."""
     import numpy as np
 
-    from lgf.equation.skeleton import NoEquation, Skeleton
     from lgf.errors import LgfError
     from lgf.grammar import restrict, spell
     from lgf.grammar import sample as sample_derivations
+    from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
     from lgf.runs.presets import grammar_named
 
     if not 1 <= n <= MOST_SAMPLES:
@@ -101,6 +99,7 @@ def sample(
     allowed = restrict(grammar, order=order, forced=forced)
     rng = np.random.default_rng(seed)
     cap = None if grammar.template == "explicit" else order
+    frame = grammar_frame(order, forced)
     given = tries = 0
     while given < n:
         tries += 1
@@ -108,7 +107,7 @@ def sample(
             raise LgfError(f"{grammar.name} hardly says any equation of order {order}; ask for another order.")
         for derivation in sample_derivations(grammar, rng, min(n, 1000), allowed, max_order=cap):
             try:
-                skeleton = Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)
+                skeleton = skeleton_of(grammar.template, spell(grammar, derivation), frame)
             except NoEquation:
                 continue
             typer.echo(str(skeleton))

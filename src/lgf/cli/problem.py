@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from lgf.data import Knowledge, Problem, Record, make_forcing, read_observations, records
+from lgf.data import Knowledge, Problem, Record, make_inputs, read_observations, records
 from lgf.errors import LgfError, quoted
 
 
@@ -43,9 +43,9 @@ def read_problem(
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
     if forcing is not None:
-        known = {**known, "forcing": make_forcing(forcing, observations[0].t)}
+        known = {**known, "inputs": make_inputs(forcing, observations[0].t)}
         # A column that only looks like the input gives way to the formula that the user wrote.
-        observations = tuple(replace(o, forcing=None) for o in observations)
+        observations = tuple(replace(o, inputs={}) for o in observations)
         notes = tuple(note for note in notes if "is the forcing" not in note)
     return Problem(observations, Knowledge(**known)), notes
 

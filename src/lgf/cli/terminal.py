@@ -11,7 +11,7 @@ from rich.text import Text
 from lgf.compilation import kept_in
 from lgf.data import Finding
 from lgf.equation.operator_form import in_operator_form
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.runs.journal import Tick
 from lgf.runs.request import Notify, Question
 from lgf.search.candidate import Candidate
@@ -63,7 +63,7 @@ class _Display:
         if news.best is not None and news.best is not self._best:
             self._best = news.best
             fit = news.best.fit
-            self._equation = str(in_operator_form(Equation(fit.skeleton, fit.values, fit.errors), fit.covariance))
+            self._equation = str(in_operator_form(System(fit.skeleton, fit.values, fit.errors), fit.covariance))
 
     def __rich__(self) -> Text:
         tick, seconds = self._tick, time.monotonic() - self._started

@@ -1,7 +1,7 @@
 """What was measured and what is known."""
 
 from lgf.data.data_check import Finding, check
-from lgf.data.experiments import Reading, make_forcing, observations_from_arrays, read_observations
+from lgf.data.experiments import Reading, make_forcing, make_inputs, observations_from_arrays, read_observations
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation, Problem
 from lgf.data.records import Record, load_record, records
@@ -18,6 +18,7 @@ __all__ = [
     "check",
     "load_record",
     "make_forcing",
+    "make_inputs",
     "observations_from_arrays",
     "read_observations",
     "read_table",

@@ -9,6 +9,9 @@ import numpy as np
 
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
+
+DEFAULT_STATE, DEFAULT_INPUT = "u", "F"  # the names where there is one of them
 
 _KNOWN_NAMES = {
     "time": "t time times zeit temps tiempo timestamp date datetime",
@@ -26,12 +29,12 @@ _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()
 
 @dataclass(frozen=True)
 class Roles:
-    """Positions of the columns in use, what each value column measures, and sentences on what was guessed."""
+    """Positions of the columns in use, the variable in each value column, and sentences on what was guessed."""
 
     time: int
     values: tuple[int, ...]
-    derivatives: tuple[int, ...]
-    forcing: int | None
+    variables: tuple[Variable, ...]
+    inputs: tuple[tuple[str, int], ...]  # (name, position)
     experiment: int | None
     weight: int | None
     notes: tuple[str, ...]
@@ -44,11 +47,12 @@ def guess_roles(
     notes: list[str] = []
     given = {
         what: None if name is None else table.position(name, what)
-        for what, name in (("time", time), ("forcing", forcing), ("experiment", experiment), ("weight", weight))
+        for what, name in (("time", time), ("experiment", experiment), ("weight", weight))
     }
     names = [_plain(name) for name in table.names]
+    inputs = () if forcing is None else tuple(table.position(f, "forcing") for f in _several(forcing))
     values = None if value is None else tuple(table.position(v, "value") for v in _several(value))
-    taken = {p for p in given.values() if p is not None} | set(values or ())
+    taken = {p for p in given.values() if p is not None} | set(values or ()) | set(inputs)
     free = [k for k in range(len(names)) if k not in taken]
 
     at = given["time"]
@@ -64,15 +68,23 @@ def guess_roles(
             notes.append(f"Column {quoted(table.names[found])} tells the experiments apart (guessed).")
     for what in ("forcing", "weight"):
         found = next((k for k in free if names[k] in _NAMES[what] and table.is_numeric(k)), None)
-        if given[what] is None and found is not None and (values is not None or len(free) > 1):
-            given[what] = found
+        missing = not inputs if what == "forcing" else given["weight"] is None
+        if missing and found is not None and (values is not None or len(free) > 1):
+            if what == "forcing":
+                inputs = (found,)
+            else:
+                given["weight"] = found
             free.remove(found)
             notes.append(f"Column {quoted(table.names[found])} is the {what} (guessed).")
     if values is None:
         values = _guess_values(table, names, free, notes)
-    _check_distinct(table, at, values, given)
-    derivatives = _derivatives(table, values, names, derivative, notes)
-    return Roles(at, values, derivatives, given["forcing"], given["experiment"], given["weight"], tuple(notes))
+    _check_distinct(table, [at, *values, *inputs, *(p for w, p in given.items() if p is not None and w != "time")])
+    variables = _variables(table, values, names, derivative, notes)
+    signals = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
+    return Roles(
+        at, values, variables, tuple(zip(signals, inputs, strict=True)), given["experiment"], given["weight"],
+        tuple(notes),
+    )  # fmt: skip
 
 
 def _plain(name: str) -> str:
@@ -136,22 +148,52 @@ def _derivative_of(name: str) -> int | None:
     return None
 
 
-def _derivatives(
+def _variables(
     table: Table, values: tuple[int, ...], names: list[str], derivative: Any, notes: list[str]
-) -> tuple[int, ...]:
-    if derivative is not None:
-        return tuple(_several(derivative))
-    found = tuple(_derivative_of(names[k]) or 0 for k in values)
-    for k, order in zip(values, found, strict=True):
-        if order > 0:
-            primes = "'" * order
-            notes.append(f"Column {quoted(table.names[k])} was taken for u{primes}, by its name.")
-    return found
+) -> tuple[Variable, ...]:
+    """What each value column measures: derivatives of one state, or states by name where two are of one derivative."""
+    guessed = tuple(_derivative_of(names[k]) or 0 for k in values)
+    derivatives = guessed if derivative is None else tuple(_several(derivative))
+    if len(derivatives) != len(values):
+        raise LgfError(
+            f"there are {len(values)} measured columns but {len(derivatives)} derivatives are named; "
+            "name one for each column."
+        )
+    if len(set(derivatives)) < len(derivatives):
+        states = tuple(variable_name(table.names[k]) for k in values)
+        return state_variables(states, derivatives if derivative is not None else 0)
+    if derivative is None:
+        for k, order in zip(values, guessed, strict=True):
+            if order > 0:
+                variable = Variable(DEFAULT_STATE, order)
+                notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
+    return state_variables((DEFAULT_STATE,) * len(values), derivatives)
 
 
-def _check_distinct(table: Table, time: int, values: tuple[int, ...], given: dict[str, int | None]) -> None:
-    others = [p for what, p in given.items() if p is not None and what != "time"]
-    used = [time, *values, *others]
+def state_variables(states: Sequence[str], derivatives: Any) -> tuple[Variable, ...]:
+    """The variable of each column: a state, or that derivative of it (one for each column, or one for all)."""
+    orders = tuple(_several(derivatives)) if np.ndim(derivatives) else (derivatives,) * len(states)
+    for order in orders:
+        if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_ORDER:
+            raise LgfError(
+                f"the measured derivative is {quoted(order)}; give 0 for u, 1 for u', 2 for u'' (at most "
+                f"{HIGHEST_ORDER})."
+            )
+    return tuple(Variable(name, int(order)) for name, order in zip(states, orders, strict=True))
+
+
+def variable_name(column: str) -> str:
+    """The name of a state or an input from that of its column: without unit, with _ for other characters."""
+    name = re.sub(r"\W+", "_", re.sub(r"[\[(].*?[\])]", "", column).strip(), flags=re.ASCII).strip("_")
+    try:
+        return check_name(name)
+    except LgfError as error:
+        raise LgfError(
+            f"column {quoted(column)} cannot be the name of a state or an input; rename it, with letters and digits."
+        ) from error
+
+
+def _check_distinct(table: Table, used: list[int]) -> None:
     twice = next((k for k in used if used.count(k) > 1), None)
     if twice is not None:
         raise LgfError(f"column {quoted(table.names[twice])} was given two roles; each column has one.")

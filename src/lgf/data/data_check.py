@@ -8,7 +8,8 @@ import numpy as np
 
 from lgf.data.noise import neighbour_distances, rough_noise
 from lgf.data.observation import Observation, Problem
-from lgf.solver.trajectory import Forcing
+from lgf.expression.frame import Variable
+from lgf.solver.forcing import Forcing
 
 Severity = Literal["error", "warning", "note"]
 
@@ -32,7 +33,7 @@ def check(problem: Problem) -> tuple[Finding, ...]:
     """Everything worth saying about the data of this problem, errors first."""
     found: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
     for number, observation in enumerate(problem.observations):
-        for kind, finding in _observation_findings(observation, problem.forcing(number), problem.forced):
+        for kind, finding in _observation_findings(observation, problem.signals(number), problem.forced):
             name = observation.name or f"experiment {number + 1}"
             found.setdefault((kind, finding.severity), []).append((finding.sentence, name))
     findings = [*_problem_findings(problem)]
@@ -66,68 +67,67 @@ def _problem_findings(problem: Problem) -> Iterator[Finding]:
 
 
 def _observation_findings(
-    observation: Observation, forcing: Forcing | None, forced: bool | None
+    observation: Observation, signals: dict[str, Forcing], forced: bool | None
 ) -> Iterator[tuple[str, Finding]]:
     """(kind, finding) for one experiment."""
-    yield from _forcing_findings(observation, forcing, forced)
+    if forced and not signals:
+        yield "forcing", Finding("error", "The system is said to be forced but no forcing is given; give one.")
+    for name, forcing in signals.items():
+        yield from _forcing_findings(observation, name, forcing)
     steps = np.diff(observation.t)
     usual = float(np.median(steps))
     if np.ptp(steps) > 0.05 * usual:
         yield "irregular", Finding("note", "Samples are not equally spaced in time; this is taken into account.")
-    for derivative in observation.measured:
-        column = observation.column(derivative)
-        assert column is not None
+    for variable, column in zip(observation.columns, observation.values.T, strict=True):
         seen = ~np.isnan(column)
         t, y = observation.t[seen], column[seen]
-        name = "u" + "'" * derivative
-        for kind, finding in _column_findings(name, t, y, usual, forcing):
+        name = str(variable)
+        for kind, finding in _column_findings(name, t, y, usual, bool(signals)):
             yield f"{name} {kind}", finding
         missing = int(np.count_nonzero(~seen))
         if missing:
             yield f"{name} missing", Finding("note", f"{missing} of {len(column)} samples of {name} are missing.")
-    if min(observation.measured) > len(observation.initial or ()):
-        yield (
-            "initial",
-            Finding(
-                "note",
-                "Only a derivative was measured and the initial state is not given in full; give it if you know it.",
-            ),
-        )
+    for state in observation.states:
+        lowest = min(v.derivative for v in observation.columns if v.name == state)
+        if any(Variable(state, d) not in observation.initial for d in range(lowest)):
+            yield (
+                "initial",
+                Finding(
+                    "note",
+                    "Only a derivative was measured and the initial state is not given in full; give it if you know "
+                    "it.",
+                ),
+            )
 
 
-def _forcing_findings(
-    observation: Observation, forcing: Forcing | None, forced: bool | None
-) -> Iterator[tuple[str, Finding]]:
+def _forcing_findings(observation: Observation, name: str, forcing: Forcing) -> Iterator[tuple[str, Finding]]:
     start, stop = observation.window
-    if forcing is None:
-        if forced:
-            yield "forcing", Finding("error", "The system is said to be forced but no forcing is given; give one.")
-        return
     if not forcing.covers(start, stop):
         yield (
-            "forcing window",
+            f"{name} window",
             Finding(
                 "error",
-                f"The forcing ({forcing.describe()}) does not cover the record from t = {start:.6g} to {stop:.6g}; "
-                "extend it or cut the record.",
+                f"The forcing {name} ({forcing.describe()}) does not cover the record from t = {start:.6g} to "
+                f"{stop:.6g}; extend it or cut the record.",
             ),
         )
         return
     values = forcing.values(observation.t)
     if not np.all(np.isfinite(values)):
         at = observation.t[~np.isfinite(values)][0]
-        yield "forcing finite", Finding("error", f"The forcing is not finite at t = {at:.6g}; correct it there.")
+        yield f"{name} finite", Finding("error", f"The forcing {name} is not finite at t = {at:.6g}; correct it there.")
     elif np.ptp(values) <= 1e-12 * max(1e-300, float(np.max(np.abs(values)))):
         yield (
-            "forcing constant",
+            f"{name} constant",
             Finding(
-                "warning", "The forcing is constant, so its effect cannot be told from a constant in the equation."
+                "warning",
+                f"The forcing {name} is constant, so its effect cannot be told from a constant in the equation.",
             ),
         )
 
 
 def _column_findings(
-    name: str, t: np.ndarray, y: np.ndarray, usual: float, forcing: Forcing | None
+    name: str, t: np.ndarray, y: np.ndarray, usual: float, forced: bool
 ) -> Iterator[tuple[str, Finding]]:
     size = float(np.std(y))
     if size <= 1e-12 * float(np.max(np.abs(y))):
@@ -175,7 +175,7 @@ def _column_findings(
         yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of the signal.")
     if swing > 2 * _SAMPLES_PER_SWING:
         yield from _outlier_findings(name, t, y, noise, size)
-    yield from _level_findings(name, t, y, noise, size, forcing)
+    yield from _level_findings(name, t, y, noise, size, forced)
 
 
 def _outlier_findings(
@@ -192,7 +192,7 @@ def _outlier_findings(
 
 
 def _level_findings(
-    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, forcing: Forcing | None
+    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, forced: bool
 ) -> Iterator[tuple[str, Finding]]:
     if len(np.unique(y)) <= 8 and len(y) >= 40:
         yield (
@@ -206,7 +206,7 @@ def _level_findings(
     moving = np.abs(y - np.median(late)) > max(4 * noise, 0.01 * float(np.ptp(y)))
     last = int(np.flatnonzero(moving)[-1]) if moving.any() else 0
     rest = (t[-1] - t[last]) / (t[-1] - t[0])
-    if rest > _AT_REST and forcing is None:
+    if rest > _AT_REST and not forced:
         yield (
             "rest",
             Finding(

@@ -1,17 +1,18 @@
 """Experiments from tables and arrays: the doors through which measurements come in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from lgf.data.column_roles import guess_roles
+from lgf.data.column_roles import DEFAULT_INPUT, DEFAULT_STATE, guess_roles, state_variables
 from lgf.data.observation import Observation
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Variable
 from lgf.expression.parse import ReadingError
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 MOST_EXPERIMENTS = 1_000
 
@@ -32,16 +33,16 @@ def read_observations(
     time: ColumnName | None = None,
     value: ColumnName | Sequence[ColumnName] | None = None,
     derivative: int | Sequence[int] | None = None,
-    forcing: ColumnName | None = None,
+    forcing: ColumnName | Sequence[ColumnName] | None = None,
     experiment: ColumnName | None = None,
     weight: ColumnName | None = None,
-    initial: Sequence[float] | Sequence[Sequence[float]] | None = None,
+    initial: Any = None,
     delimiter: str | None = None,
 ) -> Reading:
     """The experiments in a table (see `read_table`); columns that are not named are guessed and the guess is noted.
 
-    `derivative` says what each value column measures: 0 for u, 1 for u', 2 for u''. `initial` is one state for all
-    experiments, or one for each.
+    `derivative` says what each value column measures: 0 for u, 1 for u', 2 for u''; columns of the same derivative are
+    states by name. `initial` is one state for all experiments, or one for each.
     """
     table = read_table(source, delimiter)
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight)
@@ -49,7 +50,7 @@ def read_observations(
     initials = _initials(initial, len(groups))
     t, time_notes = _times(table, roles.time)
     values = np.column_stack([table.numbers(k) for k in roles.values])
-    forces = None if roles.forcing is None else table.numbers(roles.forcing)
+    inputs = {name: table.numbers(k) for name, k in roles.inputs}
     weights = None if roles.weight is None else table.numbers(roles.weight)
     observations = []
     for (name, rows), start in zip(groups.items(), initials, strict=True):
@@ -58,13 +59,13 @@ def read_observations(
             observation = Observation(
                 t[rows],
                 values[rows],
-                roles.derivatives,
+                roles.variables,
                 weights=None if weights is None else np.repeat(weights[rows, None], values.shape[1], axis=1),
                 initial=start,
-                forcing=None if forces is None else Forcing.from_samples(t[rows], forces[rows]),
+                inputs={name: Forcing.from_samples(t[rows], column[rows]) for name, column in inputs.items()},
                 name=name,
             )
-        except ValueError as error:
+        except LgfError as error:
             raise LgfError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
         observations.append(observation)
     notes = [*table.notes, *roles.notes, *time_notes]
@@ -77,6 +78,7 @@ def observations_from_arrays(
     t: Any,
     values: Any,
     *,
+    states: Sequence[str] | None = None,
     derivative: int | Sequence[int] = 0,
     forcing: Any = None,
     weights: Any = None,
@@ -84,13 +86,15 @@ def observations_from_arrays(
 ) -> tuple[Observation, ...]:
     """The experiments in arrays: one array of times and one of values, or lists of them with one entry an experiment.
 
-    Experiments may share their times. Values have one column per measured derivative. `forcing` is a formula, a
-    function, a Forcing, samples at the times, or a list with one of these for each experiment.
+    Experiments may share their times. Values have one column per state, named by `states` (x0, x1, ... if not given),
+    or, where `derivative` names one for each column, per derivative of one state. `forcing` is a formula, a function, a
+    Forcing, samples at the times, a mapping from the names of inputs to these, or a list with one of these for each
+    experiment.
     """
     if not _is_list(values):
         if _is_list(t):
             raise LgfError("times are given for several experiments but values for one; give one array for each.")
-        return (_observation(t, values, derivative, forcing, weights, initial, ""),)
+        return (_observation(t, values, states, derivative, forcing, weights, initial, ""),)
     n = len(values)
     columns = []
     for what, each in (("times", t), ("forcings", forcing), ("weights", weights)):
@@ -99,25 +103,49 @@ def observations_from_arrays(
             raise LgfError(f"there are {len(each)} {what} but {n} experiments; give one for each, or one for all.")
     names = [f"experiment {k + 1}" for k in range(n)]
     return tuple(
-        _observation(times, mine, derivative, force, weight, start, name)
+        _observation(times, mine, states, derivative, force, weight, start, name)
         for mine, times, force, weight, start, name in zip(values, *columns, _initials(initial, n), names, strict=True)
     )
 
 
 def _observation(
-    t: Any, values: Any, derivative: Any, forcing: Any, weights: Any, initial: Any, name: str
-) -> Observation:
-    measured = (derivative,) if np.ndim(derivative) == 0 else tuple(derivative)
+    t: Any, values: Any, states: Sequence[str] | None, derivative: Any, forcing: Any, weights: Any, initial: Any,
+    name: str,
+) -> Observation:  # fmt: skip
     try:
-        observation = Observation(t, values, measured, weights, initial, None, name)
-        return replace(observation, forcing=make_forcing(forcing, observation.t))
+        columns = _array_columns(values, states, derivative)
+        observation = Observation(t, values, columns, weights, initial, name=name)
+        return replace(observation, inputs=make_inputs(forcing, observation.t))
     except LgfError as error:
         raise LgfError(f"{name}: {error}" if name else str(error)) from error
 
 
-def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing | None:
-    """The forcing over these times: from a formula, a function, or one sample per time; None stays None."""
-    if forcing is None or isinstance(forcing, Forcing):
+def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -> tuple[Variable, ...]:
+    """The variable in each column of an array of values."""
+    shape = np.shape(values)
+    n = shape[1] if len(shape) == 2 else 1
+    if np.ndim(derivative) and len(derivative) != n:
+        raise LgfError(
+            f"there are {n} measured columns but {len(derivative)} derivatives are named; name one for each column."
+        )
+    if states is not None and (isinstance(states, str) or len(states) != n):
+        raise LgfError(f"the states are {quoted(states)} but the values have {n} columns; name one for each column.")
+    names: Sequence[str] = [str(name) for name in states or ()]
+    if states is None:
+        several = n > 1 and np.ndim(derivative) == 0
+        names = [f"x{k}" for k in range(n)] if several else [DEFAULT_STATE] * n
+    return state_variables(names, derivative)
+
+
+def make_inputs(forcing: ForcingLike | Mapping[str, ForcingLike], t: np.ndarray) -> dict[str, Forcing]:
+    """The known inputs over these times by name; a single one that is not named is F, None is no input."""
+    named = forcing if isinstance(forcing, Mapping) else {} if forcing is None else {DEFAULT_INPUT: forcing}
+    return {str(name): make_forcing(one, t) for name, one in named.items() if one is not None}
+
+
+def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing:
+    """The forcing over these times: from a formula, a function, or one sample per time."""
+    if isinstance(forcing, Forcing):
         return forcing
     try:
         if isinstance(forcing, str):
@@ -135,7 +163,8 @@ def _is_list(values: Any) -> bool:
     """Whether there is one entry for each of several experiments."""
     if not isinstance(values, (list, tuple)) or not values:
         return False
-    return all(isinstance(v, (str, Forcing)) or callable(v) or isinstance(v, np.ndarray) for v in values) or all(
+    single = (str, Forcing, Mapping, np.ndarray)
+    return all(isinstance(v, single) or callable(v) for v in values) or all(
         isinstance(v, (list, tuple)) and (len(v) == 0 or np.ndim(v[0]) == 0) for v in values
     )
 
@@ -170,10 +199,10 @@ def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
 
 
 def _initials(initial: Any, n: int) -> list:
-    if initial is None:
-        return [None] * n
+    if initial is None or isinstance(initial, Mapping):
+        return [initial] * n
     try:
-        nested = len(initial) > 0 and all(isinstance(state, (Sequence, np.ndarray)) for state in initial)
+        nested = len(initial) > 0 and all(isinstance(state, (Sequence, Mapping, np.ndarray)) for state in initial)
     except TypeError:
         nested = False
     if not nested or isinstance(initial, str):

@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lgf.errors import LgfError, quoted
-from lgf.expression.parse import ReadingError, read_expression
-from lgf.expression.tree import FUNCTIONS
-from lgf.solver.trajectory import Forcing
+from lgf.expression.frame import HIGHEST_ORDER, check_name
+from lgf.expression.functions import FUNCTIONS
+from lgf.solver.forcing import Forcing
 
-HIGHEST_ORDER = 4
 SIGNS = {"positive": (0.0, math.inf), "negative": (-math.inf, 0.0)}
 
 Bounds = tuple[float, float]
@@ -20,11 +19,11 @@ Bounds = tuple[float, float]
 class Knowledge:
     """What is known about the system; None means unknown.
 
-    order        of the highest derivative
+    order        of the highest derivative, for all states or by state
     stable       the system returns to rest, or stays bounded
-    autonomous   time does not appear outside the forcing
-    forced       whether a given input drives the system; False says that none does
-    forcing      the input common to all experiments
+    autonomous   time does not appear outside the inputs
+    forced       whether a known input drives the system; False says that none does
+    inputs       the known inputs common to all experiments, by name
     functions    the only functions allowed, of sin cos exp log sqrt abs tanh
     variables    the only variables allowed in a term, such as ("u", "u'", "t")
     bounds       term -> (low, high) or a sign in words, for the coefficient of that term: {"u^3": "positive"}
@@ -32,11 +31,11 @@ class Knowledge:
     required     terms that must stand in the equation, such as ("u^3",)
     """
 
-    order: int | None = None
+    order: int | Mapping[str, int] | None = None
     stable: bool | None = None
     autonomous: bool | None = None
     forced: bool | None = None
-    forcing: Forcing | None = None
+    inputs: Mapping[str, Forcing] = field(default_factory=dict)
     functions: tuple[str, ...] | None = None
     variables: tuple[str, ...] | None = None
     bounds: Mapping[str, Bounds] | None = None
@@ -45,14 +44,19 @@ class Knowledge:
 
     def __post_init__(self):
         set_ = object.__setattr__
-        if self.order is not None:
+        if isinstance(self.order, Mapping):
+            set_(self, "order", {str(name): _order(order) for name, order in self.order.items()})
+        elif self.order is not None:
             set_(self, "order", _order(self.order))
         for name in ("stable", "autonomous", "forced"):
             if getattr(self, name) not in (None, True, False):
                 raise LgfError(f"{name} is {quoted(getattr(self, name))}; say True, False, or None for unknown.")
-        if self.forcing is not None:
-            if not isinstance(self.forcing, Forcing):
-                raise LgfError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
+        set_(self, "inputs", dict(self.inputs or {}))
+        for name, forcing in self.inputs.items():
+            check_name(name)
+            if not isinstance(forcing, Forcing):
+                raise LgfError(f"the input {name} is a {type(forcing).__name__}; make it a Forcing first.")
+        if self.inputs:
             if self.forced is False:
                 raise LgfError("a forcing is given but the system is said to be unforced; drop one of the two.")
             set_(self, "forced", True)
@@ -69,32 +73,38 @@ class Knowledge:
         if self.required is not None:
             set_(self, "required", tuple(_term(term) for term in _texts(self.required, "required terms")))
 
+    def order_of(self, state: str) -> int | None:
+        """The known order of this state, or None."""
+        return self.order.get(state) if isinstance(self.order, Mapping) else self.order
+
     def describe(self) -> tuple[str, ...]:
         """One plain sentence for each piece of knowledge; empty when nothing is known."""
-        said: list[str] = []
-        if self.order is not None:
-            said.append(f"The equation is of order {self.order}.")
+        sentences: list[str] = []
+        if isinstance(self.order, Mapping):
+            sentences += [f"The equation of {name} is of order {order}." for name, order in self.order.items()]
+        elif self.order is not None:
+            sentences.append(f"The equation is of order {self.order}.")
         if self.stable is not None:
-            said.append("The system is stable." if self.stable else "The system is not stable.")
+            sentences.append("The system is stable." if self.stable else "The system is not stable.")
         if self.autonomous is not None:
-            said.append(
+            sentences.append(
                 "Time does not appear by itself." if self.autonomous else "Time appears by itself in the equation."
             )
-        if self.forcing is not None:
-            said.append(f"The system is driven by F = {self.forcing.describe()}.")
-        elif self.forced is not None:
-            said.append("A given input drives the system." if self.forced else "No input drives the system.")
+        for name, forcing in self.inputs.items():
+            sentences.append(f"The system is driven by {name} = {forcing.describe()}.")
+        if not self.inputs and self.forced is not None:
+            sentences.append("A known input drives the system." if self.forced else "No input drives the system.")
         if self.functions is not None:
-            said.append(f"Functions allowed: {', '.join(self.functions) or 'none'}.")
+            sentences.append(f"Functions allowed: {', '.join(self.functions) or 'none'}.")
         if self.variables is not None:
-            said.append(f"Variables allowed: {', '.join(self.variables)}.")
+            sentences.append(f"Variables allowed: {', '.join(self.variables)}.")
         for term, (low, high) in (self.bounds or {}).items():
-            said.append(f"The coefficient of {term} {_in_words(low, high)}.")
+            sentences.append(f"The coefficient of {term} {_in_words(low, high)}.")
         if self.constants is not None:
-            said.append(f"Every other constant {_in_words(*self.constants)}.")
+            sentences.append(f"Every other constant {_in_words(*self.constants)}.")
         if self.required:
-            said.append(f"Terms that must be there: {', '.join(self.required)}.")
-        return tuple(said)
+            sentences.append(f"Terms that must be there: {', '.join(self.required)}.")
+        return tuple(sentences)
 
 
 def _order(order: Any) -> int:
@@ -119,23 +129,15 @@ def _functions(functions: object) -> tuple[str, ...]:
 
 
 def _variables(variables: object) -> tuple[str, ...]:
-    found = _texts(variables, "variables")
-    for name in found:
-        stem = name.rstrip("'")
-        if stem not in ("t", "u") or (stem == "t" and name != "t") or len(name) > 1 + HIGHEST_ORDER:
-            raise LgfError(f"the variable {quoted(name)} is not known; choose from t, u, u', u''.")
-    if not found:
-        raise LgfError("no variable is allowed; name at least one of t, u, u', u''.")
-    return found
+    names = _texts(variables, "variables")
+    if not names:
+        raise LgfError("no variable is allowed; name at least one, such as t or u.")
+    return names
 
 
 def _term(term: object) -> str:
     if not isinstance(term, str) or not term.strip():
         raise LgfError(f'a term is given as text such as "u^3", but got {quoted(term)}.')
-    try:
-        read_expression(term)
-    except ReadingError as error:
-        raise LgfError(f"the term {quoted(term)} cannot be read: {error.message}.") from error
     return term.strip()
 
 

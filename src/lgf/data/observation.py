@@ -1,36 +1,40 @@
 """What was measured in one experiment, what is known beforehand, and the two together: a problem."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from lgf.data.knowledge import Knowledge
 from lgf.errors import LgfError, quoted
-from lgf.solver.trajectory import Forcing, read_only
+from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable, check_name
+from lgf.expression.parse import ReadingError, read_expression
+from lgf.expression.tree import Expression
+from lgf.solver.forcing import Forcing
+from lgf.solver.trajectory import read_only
 
 LEAST_SAMPLES = 3
 MOST_SAMPLES = 200_000  # of all experiments: a fit of more takes seconds, and they add nothing
-HIGHEST_DERIVATIVE = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
     """One experiment: `values` (N, K) at strictly increasing times `t` (N,), NaN where a sample is missing.
 
-    Column j holds the derivative `measured[j]` of u: (0,) is u alone, (2,) the acceleration alone, (0, 2) both.
-    `weights` (N, K) multiply the squared errors. `initial` holds u(t[0]), u'(t[0]), ... as far as they are known.
-    `forcing` is the input of this experiment where it has its own.
+    Column j holds the variable `columns[j]`: ("u",) is the state u alone, ("u''",) its acceleration alone, ("prey",
+    "predator") two states. `weights` (N, K) multiply the squared errors. `initial` holds the state vector at t[0] by
+    variable, as far as it is known; of one state it may be a sequence u(t[0]), u'(t[0]), ... `inputs` are the known
+    inputs of this experiment by name, where it has its own.
     """
 
     t: np.ndarray
     values: np.ndarray
-    measured: tuple[int, ...] = (0,)
+    columns: tuple[Variable, ...] = (Variable("u"),)
     weights: np.ndarray | None = None
-    initial: tuple[float, ...] | None = None
-    forcing: Forcing | None = None
+    initial: Mapping[Variable, float] = field(default_factory=dict)
+    inputs: Mapping[str, Forcing] = field(default_factory=dict)
     name: str = ""
 
     def __post_init__(self):
@@ -38,17 +42,24 @@ class Observation:
         set_(self, "t", _numbers(self.t, "t"))
         set_(self, "values", _columns(_numbers(self.values, "the measured values")))
         _check_times(self.t)
-        set_(self, "measured", _measured(self.measured, self.values.shape[1]))
+        set_(self, "columns", _variables(self.columns, self.values.shape))
         _check_values(self.values, len(self.t))
         if self.weights is not None:
             set_(self, "weights", _weights(self.weights, self.values.shape))
-        if self.initial is not None:
-            set_(self, "initial", _initial(self.initial))
-        if self.forcing is not None and not isinstance(self.forcing, Forcing):
-            raise LgfError(f"forcing is a {type(self.forcing).__name__}; make it a Forcing first.")
+        set_(self, "initial", _initial(self.initial, self.states))
+        set_(self, "inputs", dict(self.inputs or {}))
+        for name, forcing in self.inputs.items():
+            check_name(name)
+            if not isinstance(forcing, Forcing):
+                raise LgfError(f"the input {name} is a {type(forcing).__name__}; make it a Forcing first.")
 
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The names of the states that were measured, themselves or by a derivative."""
+        return tuple(dict.fromkeys(variable.name for variable in self.columns))
 
     @property
     def window(self) -> tuple[float, float]:
@@ -60,9 +71,9 @@ class Observation:
         """How many numbers were measured; missing ones do not count."""
         return int(np.count_nonzero(~np.isnan(self.values)))
 
-    def column(self, derivative: int) -> np.ndarray | None:
-        """The measured values of this derivative, or None."""
-        return self.values[:, self.measured.index(derivative)] if derivative in self.measured else None
+    def column(self, variable: Variable) -> np.ndarray | None:
+        """The measured values of this variable, or None."""
+        return self.values[:, self.columns.index(variable)] if variable in self.columns else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,51 +95,100 @@ class Problem:
                 f"there are {self.n_samples:,} samples but at most {MOST_SAMPLES:,} are searched; "
                 f"average every {every}, or keep one of them."
             )
-        order, known = self.knowledge.order, self.knowledge
         for observation in self.observations:
-            where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
-            highest = max(observation.measured)
-            if order is not None and highest > order:
+            self._check(observation)
+        self._check_knowledge()
+
+    def _check(self, observation: Observation) -> None:
+        where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
+        for name in observation.states:
+            order = self.knowledge.order_of(name)
+            if order is None:
+                continue
+            highest = max(v.derivative for v in observation.columns if v.name == name)
+            if highest > order:
                 raise LgfError(
-                    f"{where}: derivative {highest} of u was measured but order {order} is said to be known; "
+                    f"{where}: derivative {highest} of {name} was measured but order {order} is said to be known; "
                     f"leave the order open or set it to at least {highest}."
                 )
-            if order is not None and observation.initial is not None and len(observation.initial) > order:
+            values = [v for v in observation.initial if v.name == name]
+            if any(v.derivative >= order for v in values):
                 raise LgfError(
-                    f"{where}: the initial state has {len(observation.initial)} values but an equation of "
-                    f"order {order} takes {order}; give u(t0) and its derivatives below the order."
+                    f"{where}: the initial state has {len(values)} values but an equation of "
+                    f"order {order} takes {order}; give {name}(t0) and its derivatives below the order."
                 )
-            if known.forced is False and observation.forcing is not None:
-                raise LgfError(f"{where} has a forcing but the system is said to be unforced; drop one of the two.")
+        if self.knowledge.forced is False and observation.inputs:
+            raise LgfError(f"{where} has a forcing but the system is said to be unforced; drop one of the two.")
 
-    @property
-    def orders(self) -> tuple[int, ...]:
-        """The orders an equation may have: the known one, else 1 and 2 as far as the measured derivatives allow."""
-        if self.knowledge.order is not None:
-            return (self.knowledge.order,)
-        least = max(1, *(max(o.measured) for o in self.observations))
-        return tuple(range(least, max(2, least) + 1))
+    def _check_knowledge(self) -> None:
+        frame, known = self.frames[-1], self.knowledge
+        for term in (*(known.bounds or {}), *(known.required or ())):
+            try:
+                read_expression(term, frame)
+            except ReadingError as error:
+                raise LgfError(f"the term {quoted(term)} cannot be read: {error.message}.") from error
+        names = ("t", *map(str, frame.columns))
+        for name in known.variables or ():
+            if name not in names:
+                raise LgfError(f"the variable {quoted(name)} is not known; choose from {', '.join(names)}.")
+        if isinstance(known.order, Mapping):
+            for name in known.order:
+                if name not in self.states:
+                    raise LgfError(f"the order of {quoted(name)} is given; the states are {', '.join(self.states)}.")
+
+    @cached_property
+    def states(self) -> tuple[str, ...]:
+        """The names of the states, in the order of their first column."""
+        return tuple(dict.fromkeys(name for o in self.observations for name in o.states))
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the known inputs."""
+        names = [*self.knowledge.inputs, *(name for o in self.observations for name in o.inputs)]
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """The frames that a system may have, lowest order first.
+
+        Orders that are not known are 1 and 2 for a single state, as far as the measured derivatives allow, and the
+        least possible for several.
+        """
+        highest = dict.fromkeys(self.states, 1)
+        for observation in self.observations:
+            for name, derivative in observation.columns:
+                highest[name] = max(highest[name], derivative)
+        known = {name: self.knowledge.order_of(name) for name in self.states}
+        if len(self.states) == 1 and known[self.states[0]] is None:
+            name, least = self.states[0], highest[self.states[0]]
+            return tuple(Frame(((name, order),), self.inputs) for order in range(least, max(2, least) + 1))
+        return (Frame(tuple((name, known[name] or highest[name]) for name in self.states), self.inputs),)
+
+    @cached_property
+    def formulas(self) -> tuple[tuple[str, Expression], ...]:
+        """(input, formula) of the inputs that are the same formula in every experiment."""
+        formulas: list[tuple[str, Expression]] = []
+        for name in self.inputs:
+            signals = [self.signals(e).get(name) for e in range(len(self.observations))]
+            distinct = {None if s is None else s.formula for s in signals}
+            formula = distinct.pop() if len(distinct) == 1 else None
+            if formula is not None:
+                formulas.append((name, formula))
+        return tuple(formulas)
 
     @property
     def forced(self) -> bool | None:
-        """Whether a given forcing drives the system; None when nobody said."""
-        if any(o.forcing is not None for o in self.observations):
-            return True
-        return self.knowledge.forced
+        """Whether a known input drives the system; None when nobody said."""
+        return True if self.inputs else self.knowledge.forced
 
     @property
     def n_samples(self) -> int:
         """How many numbers were measured in all experiments together."""
         return sum(o.n_samples for o in self.observations)
 
-    @property
-    def measured(self) -> tuple[int, ...]:
-        """Every derivative measured in some experiment, ascending."""
-        return tuple(sorted({k for o in self.observations for k in o.measured}))
-
-    def forcing(self, experiment: int = 0) -> Forcing | None:
-        """The input of this experiment: its own, else the one known for all."""
-        return self.observations[experiment].forcing or self.knowledge.forcing
+    def signals(self, experiment: int = 0) -> dict[str, Forcing]:
+        """The known inputs of this experiment by name: its own, else those known for all."""
+        return {**self.knowledge.inputs, **self.observations[experiment].inputs}
 
 
 def _numbers(values: Any, what: str) -> np.ndarray:
@@ -154,22 +214,23 @@ def _columns(values: np.ndarray) -> np.ndarray:
     return read_only(values[:, None] if values.ndim == 1 else values)
 
 
-def _measured(measured: Any, columns: int) -> tuple[int, ...]:
-    orders = tuple(measured) if isinstance(measured, Sequence) else (measured,)
-    for order in orders:
-        if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_DERIVATIVE:
+def _variables(columns: Any, shape: tuple[int, ...]) -> tuple[Variable, ...]:
+    given = (columns,) if isinstance(columns, (str, Variable)) else tuple(columns)
+    variables = tuple(v if isinstance(v, Variable) else Variable.read(str(v)) for v in given)
+    for variable in variables:
+        check_name(variable.name)
+        if not 0 <= variable.derivative <= HIGHEST_ORDER:
             raise LgfError(
-                f"the measured derivative is {quoted(order)}; give 0 for u, 1 for u', 2 for u'' "
-                f"(at most {HIGHEST_DERIVATIVE})."
+                f"the measured derivative is {quoted(variable.derivative)}; give 0 for the state, 1 for its first "
+                f"derivative (at most {HIGHEST_ORDER})."
             )
-    orders = tuple(int(order) for order in orders)
-    if len(orders) != columns:
+    if len(variables) != shape[1]:
+        raise LgfError(f"there are {shape[1]} measured columns but {len(variables)} names; name each column.")
+    if len(set(variables)) != len(variables):
         raise LgfError(
-            f"there are {columns} measured columns but {len(orders)} derivatives are named; name one for each column."
+            f"the measured columns {', '.join(map(str, variables))} repeat; give repeated measurements as experiments."
         )
-    if len(set(orders)) != len(orders):
-        raise LgfError(f"the measured derivatives {orders} repeat; give repeated measurements as experiments.")
-    return orders
+    return variables
 
 
 def _check_times(t: np.ndarray) -> None:
@@ -242,10 +303,32 @@ def _weights(weights: object, shape: tuple[int, ...]) -> np.ndarray:
     return array
 
 
-def _initial(initial: object) -> tuple[float, ...]:
-    array = np.atleast_1d(_numbers(initial, "the initial state"))
-    if array.ndim != 1 or not 1 <= len(array) <= HIGHEST_DERIVATIVE:
-        raise LgfError(f"the initial state has shape {array.shape}; give u(t0), or u(t0) and u'(t0), as numbers.")
-    if not np.all(np.isfinite(array)):
+def _initial(initial: Any, states: tuple[str, ...]) -> dict[Variable, float]:
+    """The known part of the initial state by variable; a sequence is (u, u', ...) or one value for each state."""
+    if initial is None:
+        return {}
+    if isinstance(initial, Mapping):
+        named = {k if isinstance(k, Variable) else Variable.read(str(k)): v for k, v in initial.items()}
+        unknown = next((v for v in named if v.name not in states), None)
+        if unknown is not None:
+            raise LgfError(
+                f"the initial state gives {quoted(str(unknown))}, which is not measured; "
+                f"the states are {', '.join(states)}."
+            )
+    else:
+        array = np.atleast_1d(_numbers(initial, "the initial state"))
+        one = len(states) == 1
+        most = HIGHEST_ORDER if one else len(states)
+        if array.ndim != 1 or not 1 <= len(array) <= most:
+            raise LgfError(
+                f"the initial state has shape {array.shape}; give {states[0]}(t0), or {states[0]}(t0) and "
+                f"{states[0]}'(t0), as numbers."
+                if one
+                else f"the initial state has shape {array.shape}; give one number for each of {', '.join(states)}."
+            )
+        variables = [Variable(states[0], d) if one else Variable(states[d]) for d in range(len(array))]
+        named = dict(zip(variables, array, strict=True))
+    values = {variable: float(_numbers(value, "the initial state")) for variable, value in named.items()}
+    if not all(np.isfinite(value) for value in values.values()):
         raise LgfError("the initial state is not finite; give numbers, or leave it out to have it estimated.")
-    return tuple(float(x) for x in array if not math.isnan(x))
+    return values

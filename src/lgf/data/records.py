@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 
+from lgf.data.column_roles import DEFAULT_INPUT
 from lgf.data.experiments import read_observations
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Problem
 from lgf.errors import LgfError, quoted
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,6 @@ def load_record(name: str) -> Problem:
             experiment=record.experiment,
             initial=record.initial,
         )
-    forcing = None if record.forcing is None else Forcing.from_formula(record.forcing)
-    known = Knowledge(order=record.order, stable=record.stable, forced=record.forced, forcing=forcing)
+    inputs = {} if record.forcing is None else {DEFAULT_INPUT: Forcing.from_formula(record.forcing)}
+    known = Knowledge(order=record.order, stable=record.stable, forced=record.forced, inputs=inputs)
     return Problem(reading.observations, known)

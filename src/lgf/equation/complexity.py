@@ -21,7 +21,7 @@ def node_count(expression: Expression) -> int:
         if node.head == "symbol":
             name, derivative = node.args
             # u(t) has a node for its argument; Derivative(u(t), (t, n)) a tuple of t and n besides
-            count += 1 if name == "t" else 6 if derivative else 2
+            count += 1 if name == "t" else 6 if derivative > 0 else 2
         elif node.head == "sqrt":
             count += 2  # Pow(x, 1/2)
         else:

@@ -1,38 +1,41 @@
-"""The operator form of a fitted equation, F alone on the right, with the errors that its constants have there."""
+"""The operator form of a fitted equation, its input alone on the right, with the errors of its constants there."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
+from lgf.errors import LgfError
 
 
-def in_operator_form(equation: Equation, covariance: np.ndarray) -> Equation:
-    """The same equation with F alone on the right, errors carried over; unchanged where F is no clear term of its own.
+def in_operator_form(system: System, covariance: np.ndarray) -> System:
+    """The same equation with its input alone on the right, errors carried over; unchanged where it is no clear term.
+
+    Systems of several states or inputs stay as they are.
 
     To first order the values of one form are linear in those of the other, and their covariance goes along.
     """
-    if not equation.skeleton.forced:
-        return equation
+    if not system.skeleton.forced:
+        return system
     try:
-        turned = equation.operator_form()
+        turned = system.operator_form()
         columns = []
-        for i, value in enumerate(equation.values):
+        for i, value in enumerate(system.values):
             step = 1e-6 * max(abs(value), 1e-6)
-            moved = list(equation.values)
+            moved = list(system.values)
             moved[i] += step
-            near = replace(equation, values=tuple(moved)).operator_form()
+            near = replace(system, values=tuple(moved)).operator_form()
             if near.skeleton != turned.skeleton:
-                return equation
+                return system
             columns.append((np.array(near.values) - np.array(turned.values)) / step)
-    except ValueError:
-        return equation
+    except LgfError:
+        return system
     if not np.all(np.isfinite(turned.values)):
-        return equation
-    jacobian = np.array(columns).reshape(len(equation.values), len(turned.values)).T
+        return system
+    jacobian = np.array(columns).reshape(len(system.values), len(turned.values)).T
     errors = _carried(jacobian, covariance)
     # The first coefficient is one over that of F: if the data hardly see F, dividing by it would blur everything.
-    return replace(turned, errors=errors) if errors[0] < 0.5 * abs(turned.values[0]) else equation
+    return replace(turned, errors=errors) if errors[0] < 0.5 * abs(turned.values[0]) else system
 
 
 def _carried(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:

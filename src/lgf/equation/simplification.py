@@ -1,4 +1,4 @@
-"""Simplification of a filled equation against data: negligible summands and factors go."""
+"""Simplification of a system against data: negligible summands and factors go."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.equation.skeleton import Equation, Skeleton, order_of
-from lgf.equation.structure import canonical_sides
+from lgf.equation.skeleton import Skeleton, order_of
+from lgf.equation.structure import canonical_sides, shifted
+from lgf.equation.system import System
 from lgf.expression.numeric import evaluate
-from lgf.expression.tree import ONE, ZERO, Expression, rebuild
+from lgf.expression.tree import ONE, ZERO, Expression, rebuild, summands
 
 
 @dataclass(frozen=True)
@@ -32,41 +33,36 @@ PAPER = SimplifySettings(relative=False)
 
 
 def simplify(
-    equation: Equation,
+    system: System,
     environment: Mapping[str | tuple[str, int], ArrayLike],
     settings: SimplifySettings = SimplifySettings(),
-) -> Equation:
-    """The equation without what is negligible on these data, in canonical form; the same object if nothing is.
+) -> System:
+    """The system without what is negligible on these data, in canonical form; the same object if nothing is.
 
-    The environment holds the data by symbol, as for `evaluate`. The order of the equation is kept. The values that
+    The environment holds the data by symbol, as for `evaluate`. The order of each equation stays. The values that
     remain are not adjusted and lose their errors: fit again.
     """
-    skeleton = equation.skeleton
+    skeleton = system.skeleton
 
     def values_of(e: Expression) -> NDArray[np.float64]:
-        return evaluate(e, environment, equation.values)
+        return evaluate(e, environment, system.values)
 
-    summands = [*_summands(skeleton.left), *_summands(skeleton.right)]
-    largest = max((_rms(values_of(s)) for s in summands), default=0.0)
     size = np.broadcast_shapes(*(np.shape(v) for v in environment.values()))
     prune = _Pruning(settings, values_of, int(np.prod(size)))
-    left = prune.side(skeleton.left, largest)
-    right = prune.side(skeleton.right, largest)
-    if order_of(left - right) != skeleton.order:
-        left = prune.inside(skeleton.left)
-        right = prune.inside(skeleton.right)
-    if (left, right) == (skeleton.left, skeleton.right) or order_of(left - right) != skeleton.order:
-        return equation
-    left, right, values = canonical_sides(left, right, equation.values)
-    return Equation(Skeleton(left, right), values, forcing=equation.forcing)
-
-
-def _summands(e: Expression) -> tuple[Expression, ...]:
-    return e.args if e.head == "+" else (e,)
+    pruned = [prune.equation(left, right) for left, right in skeleton.sides]
+    if tuple(pruned) == skeleton.sides:
+        return system
+    rows, values = [], ()
+    for left, right in pruned:
+        left, right, own = canonical_sides(left, right, system.values)
+        rows.append((shifted(left, len(values)), shifted(right, len(values))))
+        values += own
+    return System(Skeleton(skeleton.frame, tuple(rows)), values, formulas=system.formulas)
 
 
 def _rms(values: NDArray[np.float64]) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.mean(np.square(values))))
 
 
 @dataclass(frozen=True)
@@ -75,12 +71,24 @@ class _Pruning:
     values_of: Callable[[Expression], NDArray[np.float64]]
     n_samples: int
 
+    def equation(self, left: Expression, right: Expression) -> tuple[Expression, Expression]:
+        """Both sides without what is negligible, as long as the order of the equation stays."""
+        order = order_of(left - right)
+        largest = max((_rms(self.values_of(s)) for s in (*summands(left), *summands(right))), default=0.0)
+        for pruned in (
+            (self.side(left, largest), self.side(right, largest)),
+            (self.inside(left), self.inside(right)),
+        ):
+            if order_of(pruned[0] - pruned[1]) == order:
+                return pruned
+        return left, right
+
     def side(self, e: Expression, largest: float) -> Expression:
         """One side of the equation: its summands are compared with those of both sides, a bare symbol stays."""
         if e.head == "symbol":
             return e
-        kept = [self.inside(s) for s in _summands(e) if not self.negligible(s, largest)]
-        return rebuild("+", tuple(kept)) if kept else ZERO
+        rest = [self.inside(s) for s in summands(e) if not self.negligible(s, largest)]
+        return rebuild("+", tuple(rest)) if rest else ZERO
 
     def inside(self, e: Expression) -> Expression:
         """The expression with its own sums and products pruned."""

@@ -1,278 +1,197 @@
-"""Skeleton: an equation with open constants. Equation: the same with values."""
+"""Skeleton: the equations of a system with open constants."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from lgf.equation.complexity import complexity, node_count
-from lgf.equation.structure import leading_fixed, open_constants, operator_form, structure
-from lgf.errors import LgfError
-from lgf.expression.canonical import canonical
-from lgf.expression.parse import ReadingError, read_equation, read_expression
-from lgf.expression.print import display, latex, plain, python_function
-from lgf.expression.sympy_conversion import to_sympy
-from lgf.expression.tree import FUNCTIONS, ZERO, Expression, F, T, constant, fill, polynomial, substitute, symbol
+from lgf.equation.complexity import node_count
+from lgf.equation.structure import structure
+from lgf.errors import LgfError, quoted
+from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.parse import infer_frame, read_equations
+from lgf.expression.print import plain
+from lgf.expression.tree import SIGNAL, Expression, T, constant, is_input, polynomial, substitute
 
-TEMPLATES = ("explicit", "own forcing", "given forcing")
-
-
-class NoEquation(ValueError):
-    """A sentence that is no differential equation; `reason` is "unreadable", "vanishes", "no derivative" or "order"."""
-
-    def __init__(self, reason: str, message: str):
-        super().__init__(message)
-        self.reason = reason
+Sides = tuple[tuple[Expression, Expression], ...]
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """left = right with open constants, each of which occurs once, numbered 0, 1, ... from left to right."""
+    """One equation left = right for each state of the frame, with open constants.
 
-    left: Expression
-    right: Expression
+    Each constant occurs once, numbered 0, 1, ... through all equations. The equation of a state reads highest
+    derivative = right-hand side; a single equation may also be implicit, such as 5 u'' + C*u'*u'' = F.
+    """
+
+    frame: Frame
+    sides: Sides
 
     def __post_init__(self) -> None:
-        found = [n.args[0] for side in (self.left, self.right) for n in side.nodes() if n.head == "constant"]
+        if len(self.sides) != len(self.frame.states):
+            raise ValueError(f"{len(self.sides)} equations for {len(self.frame.states)} states; give one for each.")
+        found = [n.args[0] for e in self._expressions for n in e.nodes() if n.head == "constant"]
         if found != list(range(len(found))):
             raise ValueError(
                 f"open constants must be numbered 0, 1, ... from left to right, each once, got {found}; "
                 "read the equation with bare C's or pass it through `numbered`"
             )
+        if len(self.sides) > 1 and self.right_sides is None:
+            raise LgfError("each equation of a system gives the highest derivative of its state: write x' = ...")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.frame, self.sides))
 
     @classmethod
-    def read(cls, text: str) -> "Skeleton":
-        """The skeleton that the text says, every C an open constant."""
-        return numbered(*read_equation(text))
+    def read(cls, text: str, frame: Frame | None = None) -> "Skeleton":
+        """The skeleton that the text says, every C an open constant; one equation a line, or separated by `;`.
 
-    @classmethod
-    def from_sentence(cls, template: str, sentence: str | Expression, order: int | None = None) -> "Skeleton":
-        """The canonical skeleton that a grammar's sentence stands for; NoEquation if it stands for none.
-
-        template         equation
-        "explicit"       u^(order) = sentence
-        "own forcing"    sentence = 0, one coefficient of the highest derivative fixed at 1
-        "given forcing"  sentence = F
-
-        A given order must be met. The coefficients of a sentence alone would allow the equation 0 = 0, hence the 1.
+        Without a frame the states are those whose derivatives stand on the left, and F is the known input.
         """
-        if template not in TEMPLATES:
-            raise ValueError(f"unknown template {template!r}; known are {', '.join(TEMPLATES)}")
-        try:
-            inside = read_expression(sentence) if isinstance(sentence, str) else sentence
-        except ReadingError as error:  # a sentence may be longer or deeper than what is computed with
-            raise NoEquation("unreadable", error.message) from error
-        if template == "explicit":
-            if order is None or order < 1:
-                raise ValueError(f"the template 'explicit' needs an order of 1 or more, got {order}")
-            right, _ = canonical(inside)
-            if order_of(right) >= order:
-                raise NoEquation(
-                    "order", f"the right-hand side has a derivative of order {order_of(right)}, not below {order}"
-                )
-            return cls(symbol("u", order), right)
-        if template == "given forcing":
-            left, _ = canonical(inside)
-        else:
-            left, _ = leading_fixed(inside)
-        if left == ZERO:
-            raise NoEquation("vanishes", "the operator is zero for every function")
-        found = order_of(left)
-        if found < 1:
-            raise NoEquation("no derivative", "the operator has no derivative of u")
-        if order is not None and found != order:
-            raise NoEquation("order", f"the operator has order {found}, not {order}")
-        return cls(left, ZERO if template == "own forcing" else F)
+        return numbered(*read_sides(text, frame))
 
     def __str__(self) -> str:
         names = ["C"] * self.n_constants
-        return f"{plain(self.left, names)} = {plain(self.right, names)}"
+        return "\n".join(f"{plain(left, names)} = {plain(right, names)}" for left, right in self.sides)
+
+    @property
+    def _expressions(self) -> tuple[Expression, ...]:
+        return tuple(side for pair in self.sides for side in pair)
 
     @cached_property
     def n_constants(self) -> int:
         """How many constants are open."""
-        return sum(n.head == "constant" for side in (self.left, self.right) for n in side.nodes())
+        return sum(n.head == "constant" for e in self._expressions for n in e.nodes())
 
     @cached_property
     def symbols(self) -> frozenset[Expression]:
-        """Every symbol that occurs: t, F, states and derivatives."""
-        return frozenset(n for side in (self.left, self.right) for n in side.nodes() if n.head == "symbol")
+        """Every symbol that occurs: time, inputs, states and derivatives."""
+        return frozenset(n for e in self._expressions for n in e.nodes() if n.head == "symbol")
 
-    @cached_property
-    def order(self) -> int:
-        """The highest derivative that occurs."""
-        return max((s.args[1] for s in self.symbols), default=0)
+    @property
+    def left(self) -> Expression:
+        """The left side of the first equation."""
+        return self.sides[0][0]
+
+    @property
+    def right(self) -> Expression:
+        """The right side of the first equation."""
+        return self.sides[0][1]
 
     @property
     def highest(self) -> Expression:
-        """The symbol of the highest derivative of u."""
-        return symbol("u", self.order)
+        """The symbol of the highest derivative of the first state."""
+        return self.frame.highest[0].symbol
 
     @cached_property
-    def residual(self) -> Expression:
-        """The difference left - right."""
-        return self.left - self.right
+    def residuals(self) -> tuple[Expression, ...]:
+        """The difference left - right of every equation."""
+        return tuple(left - right for left, right in self.sides)
 
     @cached_property
-    def explicit(self) -> Expression | None:
-        """The right side if the left is the bare highest derivative and the right is free of it, else None."""
-        bare = self.order > 0 and self.left == self.highest and self.highest not in self.right.nodes()
-        return self.right if bare else None
+    def right_sides(self) -> tuple[Expression, ...] | None:
+        """The right-hand side of every state if each equation gives its highest derivative directly, else None."""
+        highest = [variable.symbol for variable in self.frame.highest]
+        bare = all(left == symbol for (left, _), symbol in zip(self.sides, highest, strict=True))
+        if not bare or any(symbol in right.nodes() for _, right in self.sides for symbol in highest):
+            return None
+        return tuple(right for _, right in self.sides)
 
     @property
     def autonomous(self) -> bool:
-        """Whether time does not occur (other than in the forcing F)."""
+        """Whether time does not occur (other than in the inputs)."""
         return T not in self.symbols
 
-    @property
+    @cached_property
     def forced(self) -> bool:
-        """Whether the given forcing F occurs."""
-        return F in self.symbols
+        """Whether a known input occurs."""
+        return any(is_input(s) for s in self.symbols)
 
     @cached_property
     def polynomial(self) -> tuple[Expression, ...] | None:
-        """Coefficients of the residual as a polynomial in the highest derivative, or None."""
-        return polynomial(self.residual, self.highest)
+        """Coefficients of the first residual as a polynomial in its highest derivative, or None if it is none."""
+        return polynomial(self.residuals[0], self.highest)
 
     @property
     def degree(self) -> int | None:
-        """Degree of the residual as a polynomial in the highest derivative; None if it is none."""
+        """Degree of the first residual as a polynomial in its highest derivative; None if it is none."""
         return None if self.polynomial is None else len(self.polynomial) - 1
 
     @cached_property
     def structure(self) -> str:
-        """A text that all skeletons of the same equation share."""
-        return structure(self.left, self.right)
+        """A text that all skeletons of the same equations share."""
+        return "; ".join(structure(left, right) for left, right in self.sides)
 
     @cached_property
     def complexity(self) -> int:
-        """Number of nodes of the equation as it stands, counted as the paper does but without simplification."""
-        return node_count(self.left - self.right if self.explicit is None else self.right - self.left)
+        """Number of nodes of the equations as they stand, counted as the paper does but without simplification."""
+        explicit = self.right_sides is not None
+        return sum(node_count(right - left if explicit else left - right) for left, right in self.sides)
 
     @cached_property
     def functions(self) -> frozenset[str]:
         """Names of the functions that occur."""
-        return frozenset(n.head for side in (self.left, self.right) for n in side.nodes() if n.head in FUNCTIONS)
+        return frozenset(n.head for e in self._expressions for n in e.nodes() if n.head in FUNCTIONS)
 
 
-def numbered(left: Expression, right: Expression) -> Skeleton:
+def read_sides(text: str, frame: Frame | None = None) -> tuple[Frame, Sides]:
+    """The frame of the equations in the text and their sides, in the order of the frame's states."""
+    named = frame or infer_frame(text)
+    sides = read_equations(text, named)
+    if frame is None:
+        return _frame_of(text, sides, named), sides
+    if len(sides) != len(frame.states):
+        raise LgfError(f"{quoted(text)} has {len(sides)} equations for {len(frame.states)} states; write one for each.")
+    if len(sides) > 1:
+        place = {variable.symbol: i for i, variable in enumerate(frame.highest)}
+        if {left for left, _ in sides} != set(place):
+            wanted = ", ".join(map(str, frame.highest))
+            raise LgfError(f"{quoted(text)} does not give {wanted}; write one equation for each, such as x' = ...")
+        sides = tuple(sorted(sides, key=lambda pair: place[pair[0]]))
+        return frame, sides
+    order = max(order_of(side) for pair in sides for side in pair)
+    if order != frame.orders[0]:
+        raise LgfError(f"{quoted(text)} is of order {order}, not of order {frame.orders[0]}.")
+    return frame, sides
+
+
+def _frame_of(text: str, sides: Sides, named: Frame | None) -> Frame:
+    """The frame that equations without one have: by their left sides, or of the one state that occurs."""
+    if named is not None and len(named.states) > 1:
+        return named
+    symbols = {n.args for pair in sides for e in pair for n in e.nodes() if n.head == "symbol"}
+    states = sorted({name for name, derivative in symbols if derivative != SIGNAL})
+    highest = max((derivative for _, derivative in symbols), default=SIGNAL)
+    if len(states) > 1 or len(sides) > 1:
+        raise LgfError(f"{quoted(text)} does not say one equation for each state, such as x' = y; y' = -x.")
+    if not states or highest < 1:
+        raise LgfError(f"{quoted(text)} is no differential equation; write one in u, u', ...")
+    if highest > HIGHEST_ORDER:
+        raise LgfError(f"{quoted(text)} is of order {highest}; orders from 1 to {HIGHEST_ORDER} are supported.")
+    inputs = sorted(name for name, derivative in symbols if derivative == SIGNAL and name != "t")
+    return Frame(((states[0], highest),), tuple(inputs))
+
+
+def numbered(frame: Frame, sides: Sequence[tuple[Expression, Expression]]) -> Skeleton:
     """The skeleton with these sides, its constants numbered by position; a constant that occurs twice is an error."""
-    found = [n for side in (left, right) for n in side.nodes() if n.head == "constant"]
+    found = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
     if len(set(found)) < len(found):
         raise LgfError("an open constant occurs twice; give every place a constant of its own")
     order = {c: constant(i) for i, c in enumerate(found)}
     if all(c == new for c, new in order.items()):
-        return Skeleton(left, right)
-    return Skeleton(substitute(left, order), substitute(right, order))
+        return Skeleton(frame, tuple(sides))
+    return Skeleton(frame, tuple((substitute(left, order), substitute(right, order)) for left, right in sides))
 
 
 def order_of(expression: Expression) -> int:
     """The highest derivative that occurs, -1 if no state does."""
-    return max((n.args[1] for n in expression.nodes() if n.head == "symbol" and n.args[0] not in "tF"), default=-1)
+    return max((n.args[1] for n in expression.nodes() if n.head == "symbol"), default=SIGNAL)
 
 
-@dataclass(frozen=True)
-class Equation:
-    """A skeleton with values for its constants, their standard errors if known, and what F is if it is a formula."""
-
-    skeleton: Skeleton
-    values: tuple[float, ...]
-    errors: tuple[float, ...] | None = None
-    forcing: Expression | None = None
-
-    def __post_init__(self) -> None:
-        for name, given in (("values", self.values), ("errors", self.errors)):
-            if given is not None and len(given) != self.skeleton.n_constants:
-                raise ValueError(f"{len(given)} {name} for {self.skeleton.n_constants} open constants; give one each")
-
-    @classmethod
-    def read(cls, text: str, forcing: str | None = None) -> "Equation":
-        """The equation that the text says: its numbers become the values of a canonical skeleton's constants."""
-        left, right, values = open_constants(*read_equation(text))
-        return cls(Skeleton(left, right), values, forcing=None if forcing is None else read_expression(forcing))
-
-    @cached_property
-    def left(self) -> Expression:
-        """The left side, filled in."""
-        return fill(self.skeleton.left, self.values)
-
-    @cached_property
-    def right(self) -> Expression:
-        """The right side, filled in; F stays a symbol."""
-        return fill(self.skeleton.right, self.values)
-
-    @property
-    def order(self) -> int:
-        """The highest derivative that occurs."""
-        return self.skeleton.order
-
-    @property
-    def constants(self) -> dict[str, float]:
-        """Values of the constants by name, C0, C1, ..."""
-        return {f"C{i}": value for i, value in enumerate(self.values)}
-
-    def _forced(self, side: Expression) -> Expression:
-        return side if self.forcing is None else substitute(side, {F: self.forcing})
-
-    def __str__(self) -> str:
-        sides = (self._forced(self.skeleton.left), self._forced(self.skeleton.right))
-        return " = ".join(display(side, self.values, self.errors) for side in sides)
-
-    @property
-    def text(self) -> str:
-        """The equation at full precision, F as F; it reads back exactly."""
-        return f"{plain(self.left)} = {plain(self.right)}"
-
-    def latex(self) -> str:
-        """The equation in LaTeX, numbers rounded."""
-        sides = (self._forced(self.skeleton.left), self._forced(self.skeleton.right))
-        return " = ".join(latex(side, self.values, self.errors) for side in sides)
-
-    def sympy(self) -> Any:
-        """The equation as sympy.Eq, with u(t) and Derivative."""
-        import sympy
-
-        return sympy.Eq(to_sympy(self._forced(self.left)), to_sympy(self._forced(self.right)), evaluate=False)
-
-    def python(self) -> str:
-        """Source of a stand-alone Python function: rhs(t, y), or residual(t, y) if u^(n) cannot be solved for."""
-        residual = self._forced(self.left - self.right)
-        coefficients = polynomial(residual, self.skeleton.highest)
-        solved = None
-        if self.skeleton.explicit is not None:
-            solved = self._forced(self.right)
-        elif coefficients is not None and len(coefficients) == 2:
-            solved = -coefficients[0] / coefficients[1]
-        return python_function(solved, residual, self.order, self.text)
-
-    @cached_property
-    def complexity(self) -> int:
-        """The paper's complexity of the equation, forcing included; SymPy simplifies it first, so it takes a while."""
-        return complexity(self._forced(self.left), self._forced(self.right))
-
-    def operator_form(self) -> "Equation":
-        """The same equation with F alone on the right: 5.0 u'' + 1.0 u' + 7.0 u = F; errors are not carried over."""
-        if self.skeleton.right == F and F not in self.skeleton.left.nodes():
-            return self
-        left, right, values = operator_form(self.skeleton.left, self.skeleton.right, self.values)
-        return Equation(Skeleton(left, right), values, forcing=self.forcing)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The equation as plain data for JSON."""
-        return {
-            "skeleton": str(self.skeleton),
-            "values": list(self.values),
-            "errors": None if self.errors is None else list(self.errors),
-            "forcing": None if self.forcing is None else plain(self.forcing),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Equation":
-        """The equation that `to_dict` described."""
-        errors, forcing = data.get("errors"), data.get("forcing")
-        return cls(
-            Skeleton.read(data["skeleton"]),
-            tuple(float(v) for v in data["values"]),
-            None if errors is None else tuple(float(e) for e in errors),
-            None if forcing is None else read_expression(forcing),
-        )
+def variables_of(skeleton: Skeleton) -> frozenset[Variable]:
+    """The states and derivatives that occur."""
+    return frozenset(Variable(*s.args) for s in skeleton.symbols if s.args[1] != SIGNAL)

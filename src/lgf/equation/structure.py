@@ -19,7 +19,7 @@ from lgf.expression.monomials import (
     to_expression,
 )
 from lgf.expression.print import plain
-from lgf.expression.tree import ONE, ZERO, Expression, F, constant, mul, number, power, rebuild
+from lgf.expression.tree import ONE, ZERO, Expression, constant, is_input, mul, number, power, rebuild, summands
 
 Sides = tuple[Expression, Expression, tuple[float, ...]]
 
@@ -92,14 +92,14 @@ def _without_leading_exponential(terms: Terms, pool: list[float]) -> Terms:
 def open_constants(left: Expression, right: Expression) -> Sides:
     """Skeleton of a filled equation: its two sides with every number an open constant, canonical, and the values.
 
-    Whole exponents and roots stay. One coefficient is fixed at 1: that of F if F alone is the right side, else that
-    of the highest derivative.
+    Whole exponents and roots stay. One coefficient is fixed at 1: that of a known input which alone is the right side,
+    else that of the highest derivative.
     """
     pool: list[float] = []
-    alone: Monomial = ((F, ONE),)
     sides = [to_terms(_open_summands(side, pool), pool) for side in (left, right)]
     sides = [{m: c for m, c in side.items() if c[1] != 0.0} for side in sides]
-    if right == F:
+    if is_input(right):
+        alone: Monomial = ((right, ONE),)
         sides = [_divided(side, alone, sides[1][alone]) for side in sides]
     elif sides[0] or sides[1]:
         pivot = in_order({**sides[0], **sides[1]})[0]
@@ -131,21 +131,20 @@ def _divided(terms: Terms, pivot: Monomial, coefficient: Coefficient) -> Terms:
 
 def _numbered(left: Terms, right: Terms, pool: list[float]) -> Sides:
     left_side, left_values = renumber(to_expression(left, pool), pool)
-    shifted = [constant(i + len(left_values)) for i in range(len(pool) + len(right))]
     right_side, right_values = renumber(to_expression(right, pool), pool)
-    return left_side, _shift(right_side, shifted), left_values + right_values
+    return left_side, shifted(right_side, len(left_values)), left_values + right_values
 
 
-def _shift(e: Expression, shifted: list[Expression]) -> Expression:
+def shifted(e: Expression, by: int) -> Expression:
+    """The expression with the indices of its constants raised by that much."""
     if e.head == "constant":
-        return shifted[e.args[0]]
-    return e if e.is_leaf else Expression(e.head, tuple(_shift(a, shifted) for a in e.args))
+        return constant(e.args[0] + by)
+    return e if e.is_leaf else Expression(e.head, tuple(shifted(a, by) for a in e.args))
 
 
 def _open_summands(side: Expression, pool: list[float]) -> Expression:
-    summands = side.args if side.head == "+" else (side,)
     opened = []
-    for summand in summands:
+    for summand in summands(side):
         if summand == ZERO:
             continue
         if summand.head not in ("number", "*") or (summand.head == "*" and summand.args[0].head != "number"):
@@ -171,16 +170,17 @@ def _open(e: Expression, pool: list[float]) -> Expression:
     return rebuild(e.head, tuple(_open(a, pool) for a in e.args))
 
 
-def operator_form(left: Expression, right: Expression, values: tuple[float, ...]) -> Sides:
-    """The equation with F alone on the right, all other terms on the left, and the values that go with it."""
+def operator_form(left: Expression, right: Expression, values: tuple[float, ...], drive: Expression) -> Sides:
+    """The equation with the input `drive` alone on the right, and the values that go with it."""
     pool = list(values)
+    name = plain(drive)
     terms = cleared(to_terms(left - right, pool), pool)
-    alone: Monomial = ((F, ONE),)
+    alone: Monomial = ((drive, ONE),)
     others: Terms = {m: c for m, c in terms.items() if m != alone}
-    if alone not in terms or any(F in e.nodes() for m in others for pair in m for e in pair):
-        raise LgfError("F does not stand as a term of its own, so the equation cannot be solved for it")
+    if alone not in terms or any(drive in e.nodes() for m in others for pair in m for e in pair):
+        raise LgfError(f"{name} does not stand as a term of its own, so the equation cannot be solved for it")
     free, scale = terms[alone]
     if scale == 0.0:
-        raise LgfError("the coefficient of F is 0, so the equation cannot be solved for it")
+        raise LgfError(f"the coefficient of {name} is 0, so the equation cannot be solved for it")
     left_terms: Terms = {m: (free or c_free, -v / scale) for m, (c_free, v) in others.items()}
     return _numbered(left_terms, {alone: UNIT}, pool)

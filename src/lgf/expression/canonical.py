@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import product as cartesian
 
+from lgf.expression.functions import FUNCTIONS
 from lgf.expression.monomials import (
     EULER,
     UNIT,
@@ -310,7 +311,7 @@ def _apply(name: str, argument: Terms, pool: list[float]) -> Terms:
         return _raise(argument, {(): (False, 0.5)}, pool)
     if not argument or (len(argument) == 1 and () in argument):
         free, value = argument.get((), (False, 0.0))
-        image = _real(_REAL_FUNCTIONS[name], value)
+        image = _real(FUNCTIONS[name].scalar, value)
         if free or math.isfinite(image):
             return {(): (free, image)} if free or image != 0.0 else {}
     result: Terms = {}
@@ -342,9 +343,6 @@ def _is_negative(terms: Terms) -> bool:
     if 2 * negative != len(signs):
         return 2 * negative > len(signs)
     return bool(signs) and (not signs[-1] if () in terms and not terms[()][0] else signs[0])
-
-
-_REAL_FUNCTIONS = {"sin": math.sin, "cos": math.cos, "log": math.log, "abs": abs, "tanh": math.tanh}
 
 
 def _real(f: Callable[..., float], *args: float) -> float:

@@ -6,14 +6,14 @@ value). The values of open constants that stand inside bases and exponents are k
 
 from collections.abc import Sequence
 
-from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant, function, number, power
+from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant, function, number, power, signal
 
 Coefficient = tuple[bool, float]
 Monomial = tuple[tuple[Expression, Expression], ...]
 Terms = dict[Monomial, Coefficient]
 
 UNIT: Coefficient = (False, 1.0)
-EULER = Expression("symbol", ("~e", 0))  # exp(x) is held as the power EULER^x, so that equal bases merge
+EULER = signal("~e")  # exp(x) is held as the power EULER^x, so that equal bases merge
 
 
 def n_constants(*expressions: Expression) -> int:
@@ -85,7 +85,7 @@ def _state_order(e: Expression) -> int:
     if e.head == "number":
         return -2
     if e.head == "symbol":
-        return e.args[1] if e.args[0][0] in "ux" else -1
+        return e.args[1]
     return max((_state_order(a) for a in e.children), default=-2)
 
 

@@ -5,18 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lgf.expression.functions import FUNCTIONS
 from lgf.expression.print import plain
-from lgf.expression.tree import Expression
-
-_FUNCTIONS = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "tanh": np.tanh,
-}
+from lgf.expression.tree import SIGNAL, Expression
 
 
 def evaluate(
@@ -26,12 +17,14 @@ def evaluate(
 ) -> NDArray[np.float64]:
     """Values of the expression, NaN or infinite where it is undefined.
 
-    The environment holds what the symbols stand for, by spelling ("t", "F", "u", "u'") or as ("u", 1).
+    The environment holds the values of the symbols by spelling ("t", "u", "u'") or as ("u", 1).
     """
     known = {}
     for name, values in environment.items():
         key = name if isinstance(name, tuple) else (name.rstrip("'"), len(name) - len(name.rstrip("'")))
         known[key] = np.asarray(values, dtype=float)
+        if key[1] == 0:  # a plain name may be a state or a signal
+            known.setdefault((key[0], SIGNAL), known[key])
     with np.errstate(all="ignore"):
         return np.asarray(_value(expression, known, constants), dtype=float)
 
@@ -54,4 +47,4 @@ def _value(e: Expression, known: dict[tuple[str, int], NDArray[np.float64]], con
         return np.prod(np.broadcast_arrays(*parts), axis=0)
     if e.head == "^":
         return np.power(parts[0], parts[1])
-    return _FUNCTIONS[e.head](parts[0])
+    return FUNCTIONS[e.head].array(parts[0])

@@ -1,9 +1,10 @@
-"""Text -> expression: a reader of its own that can do nothing but return an expression or raise ReadingError.
+"""Text -> expression: a parser that can do nothing but return an expression or raise ReadingError.
 
-What it knows: numbers, + - * / ^ (also **), parentheses, the functions of `expression.FUNCTIONS` (and ln, Abs), time t,
-the forcing F or F(t), the states u, x0, x1, ... with their derivatives (u'', u''(t), diff(u, t, 2), du/dt,
-Derivative(u(t), (t, 2))), pi, and open constants: every bare C is a new one, C0, C1, ... are numbered by hand.
-`^` binds to the right and before the sign: -u^2 is -(u^2). A number may stand before a name without `*`: 5.0 u''.
+It reads numbers, + - * / ^ (also **), parentheses, the table of functions (and ln, Abs), time t, known inputs (F or
+F(t)), states with their derivatives (u'', u''(t), diff(u, t, 2), du/dt, Derivative(u(t), (t, 2))), pi, and open
+constants: every bare C is a new one, C0, C1, ... are numbered by hand. A frame says which names are states and which
+are inputs; without one u, x0, x1, ... are states and F is an input. `^` binds to the right and before the sign: -u^2
+is -(u^2). A number may stand before a name without `*`: 5.0 u''.
 """
 
 import math
@@ -11,9 +12,11 @@ import re
 from typing import NamedTuple, NoReturn
 
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Frame
+from lgf.expression.functions import FUNCTIONS
 from lgf.expression.tree import (
-    FUNCTIONS,
     MINUS_ONE,
+    SIGNAL,
     Expression,
     add,
     constant,
@@ -22,6 +25,7 @@ from lgf.expression.tree import (
     nesting,
     number,
     power,
+    signal,
     symbol,
 )
 
@@ -33,11 +37,11 @@ MAX_NESTING = 6  # see `nesting`; the canonical form takes time that grows fourf
 _TOKEN = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
                     r"|(?P<prime>'+)|(?P<sign>\*\*|[-+*/^(),])")  # fmt: skip
 _TYPOGRAPHY = str.maketrans("−–·×′’\n\t\r", "--**''   ")  # one character for one, so that positions stay
-_STATE = re.compile(r"u|x[0-9]{1,3}")
+_DEFAULT_STATE = re.compile(r"u|x[0-9]{1,3}")
+_PRIMES = str.maketrans("′’", "''")
 _CONSTANT = re.compile(r"C[0-9]{1,3}")
-_LEIBNIZ = re.compile(r"d([0-9]{0,2})(u|x[0-9]{1,3})")
+_LEIBNIZ = re.compile(r"d([0-9]{0,2})([A-Za-z_][A-Za-z_0-9]*)")
 _FUNCTION_NAMES = {**{name: name for name in FUNCTIONS}, "ln": "log", "Abs": "abs"}
-_KNOWN = "t, F, u, x0, x1, ..., C, pi and the functions " + ", ".join(FUNCTIONS)
 
 
 class ReadingError(LgfError):
@@ -57,33 +61,80 @@ class _Token(NamedTuple):
     position: int
 
 
-def read_expression(text: str) -> Expression:
+def read_expression(text: str, frame: Frame | None = None) -> Expression:
     """The expression that the text says."""
     if "=" in text:
         raise ReadingError("an expression has no '='; for an equation use read_equation", text, text.index("="))
-    return _Reader(text).read(0, len(text))
+    return _Reader(text, frame).read(0, len(text))
 
 
-def read_equation(text: str) -> tuple[Expression, Expression]:
+def read_equation(text: str, frame: Frame | None = None) -> tuple[Expression, Expression]:
     """Left and right side; a text without `=` is a residual, whose right side is 0."""
-    reader = _Reader(text)
-    equal = text.find("=")
-    if equal < 0:
-        return reader.read(0, len(text)), number(0)
-    if text.find("=", equal + 1) >= 0:
-        raise ReadingError("a second '='; an equation has one", text, text.find("=", equal + 1))
-    return reader.read(0, equal), reader.read(equal + 1, len(text))
+    first, *others = read_equations(text, frame)
+    if others:
+        raise ReadingError("a second '='; an equation has one", text, text.find("=", text.find("=") + 1))
+    return first
+
+
+def read_equations(text: str, frame: Frame | None = None) -> tuple[tuple[Expression, Expression], ...]:
+    """Left and right side of every equation of the text, one a line (or separated by semicolons)."""
+    reader = _Reader(text, frame)
+    sides = []
+    begin = 0
+    for line in re.split(r"[;\n]", text):
+        end = begin + len(line)
+        equal = text.find("=", begin, end)
+        if equal >= 0 and text.find("=", equal + 1, end) >= 0:
+            raise ReadingError("a second '='; an equation has one", text, text.find("=", equal + 1, end))
+        if equal >= 0:
+            sides.append((reader.read(begin, equal), reader.read(equal + 1, end)))
+        elif line.strip() or not text.strip():
+            sides.append((reader.read(begin, end), number(0)))
+        begin = end + 1
+    return tuple(sides)
+
+
+_EXPLICIT = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*('+)\s*=")
+
+
+def infer_frame(text: str, inputs: tuple[str, ...] = ("F",)) -> Frame | None:
+    """The frame of equations that all read `name' = ...`, as far as their names are states by that; None otherwise.
+
+    Of the inputs those are taken that occur.
+    """
+    lines = [line for line in re.split(r"[;\n]", text.translate(_PRIMES)) if line.strip()]
+    lefts = [_EXPLICIT.match(line) for line in lines]
+    if not lines or any(left is None for left in lefts):
+        return None
+    states = tuple((left[1], len(left[2])) for left in lefts if left is not None)
+    words = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", text))
+    return Frame(states, tuple(name for name in inputs if name in words and name not in dict(states)))
 
 
 class _Reader:
     """Recursive descent over the tokens of one text; counts the bare C's of the whole text."""
 
-    def __init__(self, text: str):
-        self.text = text
+    def __init__(self, text: str, frame: Frame | None):
+        self.text, self.frame = text, frame
         if len(text) > MAX_LENGTH:
             self.fail(f"the text has {len(text)} characters; at most {MAX_LENGTH} are read", MAX_LENGTH)
         self.bare = 0
         self.numbered = False
+
+    @property
+    def known(self) -> str:
+        """The names that may stand in the text, for messages."""
+        frame = self.frame
+        names = "t, F, u, x0, x1, ..." if frame is None else ", ".join(("t", *frame.inputs, *frame.names))
+        return f"{names}, C, pi and the functions {', '.join(FUNCTIONS)}"
+
+    def is_state(self, name: str) -> bool:
+        """Whether the name is that of a state."""
+        return _DEFAULT_STATE.fullmatch(name) is not None if self.frame is None else name in self.frame.names
+
+    def is_input(self, name: str) -> bool:
+        """Whether the name is that of a known input."""
+        return name == "F" if self.frame is None else name in self.frame.inputs
 
     def fail(self, message: str, position: int) -> NoReturn:
         raise ReadingError(message, self.text, position)
@@ -119,7 +170,7 @@ class _Reader:
                 continue
             match = _TOKEN.match(text, start, stop)
             if match is None:
-                self.fail(f"the character {text[start]!r} is not known here; known are {_KNOWN}", start)
+                self.fail(f"the character {text[start]!r} is not known here; known are {self.known}", start)
             kind = match.lastgroup or ""
             word = match.group()
             tokens.append(_Token(word if kind == "sign" else kind, word, start))
@@ -223,23 +274,23 @@ class _Reader:
             argument = self.sum()
             self.expect(")", f"to close {name}(")
             return function(_FUNCTION_NAMES[name], argument)
-        if _STATE.fullmatch(name):
+        if self.is_state(name):
             return self.state(name)
+        if self.is_input(name):
+            self.of_time()
+            return signal(name)
         if name in ("diff", "Derivative"):
             return self.derivative(token)
         if name == "t":
-            return symbol("t")
-        if name == "F":
-            self.of_time()
-            return symbol("F")
+            return signal("t")
         if name == "pi":
             return number(math.pi)
         if name == "C" or _CONSTANT.fullmatch(name):
             return self.constant(token)
         leibniz = _LEIBNIZ.fullmatch(name)
-        if leibniz:
+        if leibniz and self.is_state(leibniz[2]):
             return self.leibniz(token, leibniz[1], leibniz[2])
-        return self.fail(f"the name {quoted(name)} is not known; known are {_KNOWN}", token.position)
+        return self.fail(f"the name {quoted(name)} is not known; known are {self.known}", token.position)
 
     def of_time(self) -> bool:
         """Whether `(t)` comes next; if so it is consumed."""
@@ -268,7 +319,7 @@ class _Reader:
         """diff(u, t), diff(u, t, 2), diff(u, t, t), Derivative(u(t), (t, 2))."""
         self.expect("(", f"after {token.text}")
         inside = self.sum()
-        if inside.head != "symbol" or not _STATE.fullmatch(inside.args[0]):
+        if inside.head != "symbol" or inside.args[1] == SIGNAL:
             self.fail(f"{token.text} takes a state or a derivative of one, such as {token.text}(u, t)", token.position)
         order = 0
         self.expect(",", f"and then t, as in {token.text}(u, t)")

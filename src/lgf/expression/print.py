@@ -1,9 +1,12 @@
 """Expression -> text: plain text that reads back exactly, text for people, LaTeX, and Python source."""
 
 import math
+import re
 from collections.abc import Sequence
 
-from lgf.expression.tree import MINUS_ONE, Expression, number, symbol
+from lgf.expression.frame import Frame, Variable
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.tree import MINUS_ONE, SIGNAL, Expression, number
 
 
 def format_number(value: float, error: float | None = None) -> str:
@@ -44,30 +47,34 @@ def latex(expression: Expression, values: Sequence[float] | None = None, errors:
     return _Latex(values, errors).text(expression)
 
 
-def python_function(explicit: Expression | None, residual: Expression, order: int, note: str) -> str:
+def python_function(frame: Frame, right_sides: Sequence[Expression] | None, residual: Expression, note: str) -> str:
     """Source of a Python module (NumPy only) with one function, for use away from this package.
 
-    If the highest derivative is known explicitly it is `rhs(t, y)` for scipy.integrate.solve_ivp, else the
-    `residual(t, y)`, which is zero where the equation holds; both take a function F if the forcing is open.
+    With the right-hand side of every state it is `rhs(t, y)` for scipy.integrate.solve_ivp, otherwise the
+    `residual(t, y)` of one state, which is zero where the equation holds. Open inputs are further arguments.
     """
-    result = residual if explicit is None else explicit
-    forced = ", F" if symbol("F") in result.nodes() else ""
-    states = ", ".join("u" + "'" * i for i in range(order + (explicit is None)))
-    formula = _Python().text(result)
-    if explicit is None:
-        name, meaning, value = "residual", "Zero where the equation holds", formula
+    results = [residual] if right_sides is None else right_sides
+    symbols = {node for e in results for node in e.nodes()}
+    inputs = "".join(f", {s.args[0]}" for s in frame.input_symbols if s in symbols)
+    writer = _Python(frame)
+    if right_sides is None:
+        name, meaning, value = "residual", "Zero where the equation holds", writer.text(residual)
+        states = frame.columns
     else:
         name, meaning = "rhs", "Time derivative of y, for scipy.integrate.solve_ivp"
-        value = "[" + ", ".join([*(f"y[{i}]" for i in range(1, order)), formula]) + "]"
+        formulas = dict(zip(frame.highest, right_sides, strict=True))
+        rates = [Variable(v.name, v.derivative + 1) for v in frame.variables]
+        value = "[" + ", ".join(writer.text(formulas.get(rate, rate.symbol)) for rate in rates) + "]"
+        states = frame.variables
     lines = [
         "import numpy as np",
         "",
         "",
-        f"def {name}(t, y{forced}):",
-        f'    """{meaning}; y = [{states}].',
+        f"def {name}(t, y{inputs}):",
+        f'    """{meaning}; y = [{", ".join(map(str, states))}].',
         "",
     ]
-    lines += [f"    {note}", '    """', f"    return {value}", ""]
+    lines += [*(f"    {line}" for line in note.splitlines()), '    """', f"    return {value}", ""]
     return "\n".join(lines)
 
 
@@ -185,6 +192,25 @@ class _Display(_Plain):
         return f"{coefficient} {rest}" if rest[0].isalpha() else f"{coefficient}*{rest}"
 
 
+_GREEK = frozenset(re.findall(
+    "[a-z]+",
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega",
+))  # fmt: skip
+
+
+def _latex_name(name: str) -> str:
+    r"""The name as LaTeX: x0 is x with an index, theta a Greek letter, prey upright.
+
+    >>> print(_latex_name("x0"), _latex_name("theta_1"), _latex_name("prey"))
+    x_{0} \theta_{1} \mathrm{prey}
+    """
+    match = re.fullmatch(r"(.*?)_?([0-9]*)", name)
+    assert match is not None
+    stem, index = match[1].replace("_", r"\_"), match[2]
+    text = rf"\{stem}" if stem in _GREEK else stem if len(stem) == 1 else rf"\mathrm{{{stem}}}"
+    return f"{text}_{{{index}}}" if index else text
+
+
 class _Latex(_Display):
     """LaTeX: fractions, dots, e^{...}."""
 
@@ -205,8 +231,8 @@ class _Latex(_Display):
         return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
 
     def symbol(self, name: str, derivative: int) -> str:
-        name = f"x_{{{name[1:]}}}" if name.startswith("x") else name
-        if derivative == 0:
+        name = _latex_name(name)
+        if derivative in (0, SIGNAL):
             return name
         if derivative > 2:
             return f"{name}^{{({derivative})}}"
@@ -216,14 +242,7 @@ class _Latex(_Display):
         return rf"\left({text}\right)"
 
     def function(self, name: str, argument: Expression) -> str:
-        inside = self.text(argument)
-        if name == "exp":
-            return f"e^{{{inside}}}"
-        if name == "sqrt":
-            return rf"\sqrt{{{inside}}}"
-        if name == "abs":
-            return rf"\left|{inside}\right|"
-        return rf"\{name}{self.parentheses(inside)}"
+        return FUNCTIONS[name].latex.format(self.text(argument))
 
     def product(self, e: Expression) -> str:
         below = [self.inverse(a) for a in e.args if self.is_divisor(a)]
@@ -250,18 +269,24 @@ class _Latex(_Display):
         below = self.text(base)
         # a derivative or a function already carries a mark of its own where the exponent would go
         bare = base.head in ("sqrt", "abs") or (base.head in ("number", "constant") and not below.startswith("-"))
-        if not bare and not (base.head == "symbol" and base.args[1] < 3 and not base.args[0].startswith("x")):
+        if not bare and not (base.head == "symbol" and base.args[1] < 3 and "_" not in below):
             below = self.parentheses(below)
         return f"{below}^{{{self.text(exponent)}}}"
 
 
 class _Python(_Plain):
-    """A Python expression over np, t, F(t) and the state vector y = [u, u', ...]."""
+    """A Python expression over np, t, functions of t for the inputs, and the state vector y."""
 
     raised = "**"
 
+    def __init__(self, frame: Frame):
+        super().__init__()
+        self.frame = frame
+
     def symbol(self, name: str, derivative: int) -> str:
-        return f"y[{derivative}]" if name == "u" else "F(t)" if name == "F" else name
+        if derivative == SIGNAL:
+            return name if name == "t" else f"{name}(t)"
+        return f"y[{self.frame.positions[Variable(name, derivative)]}]"
 
     def function(self, name: str, argument: Expression) -> str:
         return f"np.{super().function(name, argument)}"

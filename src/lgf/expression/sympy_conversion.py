@@ -6,7 +6,9 @@ SymPy is imported when a function here is called, not before: it takes a third o
 from typing import TYPE_CHECKING, Any
 
 from lgf.errors import LgfError
-from lgf.expression.tree import FUNCTIONS, Expression, add, constant, function, mul, number, power, symbol
+from lgf.expression.frame import Frame
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.tree import SIGNAL, Expression, add, constant, function, mul, number, power, signal, symbol
 
 if TYPE_CHECKING:
     import sympy
@@ -17,7 +19,7 @@ def to_sympy(expression: Expression) -> "sympy.Expr":
     import sympy
 
     t = sympy.Symbol("t")
-    functions = {name: getattr(sympy, "Abs" if name == "abs" else name) for name in FUNCTIONS}
+    functions = {name: getattr(sympy, entry.sympy) for name, entry in FUNCTIONS.items()}
 
     def convert(e: Expression) -> Any:
         if e.head == "number":
@@ -29,7 +31,7 @@ def to_sympy(expression: Expression) -> "sympy.Expr":
             if name == "t":
                 return t
             applied = sympy.Function(name)(t)
-            return sympy.Derivative(applied, (t, derivative)) if derivative else applied
+            return sympy.Derivative(applied, (t, derivative)) if derivative > 0 else applied
         parts = [convert(a) for a in e.args]
         if e.head == "+":
             return sympy.Add(*parts)
@@ -42,21 +44,26 @@ def to_sympy(expression: Expression) -> "sympy.Expr":
     return convert(expression)
 
 
-def from_sympy(expression: "sympy.Expr") -> Expression:
-    """The SymPy expression as one of ours; ValueError if it holds something that an equation here cannot."""
+def from_sympy(expression: "sympy.Expr", frame: Frame | None = None) -> Expression:
+    """The SymPy expression as one of this package; LgfError if it holds something that an equation here cannot.
+
+    Without a frame u, x0, x1, ... are states and F is an input.
+    """
     import sympy
     from sympy.core.function import AppliedUndef
+
+    ours = {entry.sympy: name for name, entry in FUNCTIONS.items()}
 
     def convert(e: Any) -> Expression:
         if isinstance(e, sympy.Derivative):
             state = convert(e.expr)
-            if state.head != "symbol" or state.args[0] in ("t", "F") or any(v.name != "t" for v in e.variables):
+            if state.head != "symbol" or state.args[1] == SIGNAL or any(v.name != "t" for v in e.variables):
                 raise LgfError(f"{e} is not the time derivative of a state; write Derivative(u(t), (t, n))")
             return symbol(state.args[0], state.args[1] + len(e.variables))
         if e.is_number and e.is_real:
             return number(float(e))
         if isinstance(e, sympy.Symbol | AppliedUndef):
-            return _named(e.name if isinstance(e, sympy.Symbol) else e.func.__name__)
+            return _named(e.name if isinstance(e, sympy.Symbol) else e.func.__name__, frame)
         parts = tuple(convert(a) for a in e.args)
         if isinstance(e, sympy.Add):
             return add(*parts)
@@ -67,14 +74,17 @@ def from_sympy(expression: "sympy.Expr") -> Expression:
         name = type(e).__name__
         if len(parts) != 1:
             raise LgfError(f"the SymPy node {name} has no counterpart here")
-        return function("abs" if name == "Abs" else name, parts[0])
+        return function(ours.get(name, name), parts[0])
 
     return convert(expression)
 
 
-def _named(name: str) -> Expression:
-    if name in ("t", "F", "u") or (name[:1] == "x" and name[1:].isdigit()):
+def _named(name: str, frame: Frame | None) -> Expression:
+    if name == "t" or name in (("F",) if frame is None else frame.inputs):
+        return signal(name)
+    if name == "u" or (name[:1] == "x" and name[1:].isdigit()) if frame is None else name in frame.names:
         return symbol(name)
     if name[:1] == "C" and name[1:].isdigit():
         return constant(int(name[1:]))
-    raise LgfError(f"the name {name!r} is not known; known are t, F, u, x0, x1, ... and C0, C1, ...")
+    names = "t, F, u, x0, x1, ..." if frame is None else ", ".join(("t", *frame.inputs, *frame.names))
+    raise LgfError(f"the name {name!r} is not known; known are {names} and C0, C1, ...")

@@ -10,7 +10,9 @@ import math
 from collections.abc import Iterator
 from functools import total_ordering
 
-FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "abs", "tanh")
+from lgf.expression.functions import FUNCTIONS
+
+SIGNAL = -1  # stands in place of a derivative's order in the symbols of time and of known inputs
 
 
 @total_ordering
@@ -20,7 +22,8 @@ class Expression:
     head        args
     "number"    (value,)                  a fixed number
     "constant"  (index,)                  an open constant C, numbered from 0 within its expression
-    "symbol"    (name, derivative)        t, F (the given forcing), u, x0, x1, ...; ("u", 2) is u''
+    "symbol"    (name, derivative)        a state or a derivative of one: ("u", 2) is u''; see `symbol`
+                (name, SIGNAL)            time or a known input, which have no derivatives; see `signal`
     "+" "*"     two or more expressions   in a product the number, if any, comes first; in a sum it comes last
     "^"         (base, exponent)
     "sin" ...   (argument,)               one of FUNCTIONS
@@ -127,12 +130,32 @@ def constant(index: int) -> Expression:
 
 
 def symbol(name: str, derivative: int = 0) -> Expression:
-    """Time `t`, forcing `F`, or a state (`u`, `x0`, ...) or one of its derivatives."""
+    """A state or one of its derivatives."""
     return Expression("symbol", (name, derivative))
 
 
+def signal(name: str) -> Expression:
+    """Time or a known input: a function of time that no equation has to give."""
+    return Expression("symbol", (name, SIGNAL))
+
+
 ZERO, ONE, MINUS_ONE = number(0), number(1), number(-1)
-T, F, U = symbol("t"), symbol("F"), symbol("u")
+T = signal("t")
+
+
+def is_input(expression: Expression) -> bool:
+    """Whether the expression is a known input."""
+    return expression.head == "symbol" and expression.args[1] == SIGNAL and expression != T
+
+
+def summands(expression: Expression) -> tuple[Expression, ...]:
+    """The terms of a sum; any other expression is its own only term."""
+    return expression.args if expression.head == "+" else (expression,)
+
+
+def factors(expression: Expression) -> tuple[Expression, ...]:
+    """The factors of a product; any other expression is its own only factor."""
+    return expression.args if expression.head == "*" else (expression,)
 
 
 def add(*terms: Expression) -> Expression:
@@ -140,7 +163,7 @@ def add(*terms: Expression) -> Expression:
     flat: list[Expression] = []
     total = 0.0
     for term in terms:
-        for part in term.args if term.head == "+" else (term,):
+        for part in summands(term):
             if part.head == "number":
                 total += part.args[0]
             else:
@@ -150,12 +173,12 @@ def add(*terms: Expression) -> Expression:
     return flat[0] if len(flat) == 1 else Expression("+", tuple(flat))
 
 
-def mul(*factors: Expression) -> Expression:
+def mul(*operands: Expression) -> Expression:
     """The product: nested products flattened, numbers folded into one in front."""
     flat: list[Expression] = []
     total = 1.0
-    for factor in factors:
-        for part in factor.args if factor.head == "*" else (factor,):
+    for operand in operands:
+        for part in factors(operand):
             if part.head == "number":
                 total *= part.args[0]
             else:
@@ -198,9 +221,9 @@ def function(name: str, argument: Expression) -> Expression:
 
 def substitute(expression: Expression, replacements: dict[Expression, Expression]) -> Expression:
     """The expression with every occurrence of a key replaced by its value, rebuilt by the constructors."""
-    found = replacements.get(expression)
-    if found is not None:
-        return found
+    replacement = replacements.get(expression)
+    if replacement is not None:
+        return replacement
     if expression.is_leaf:
         return expression
     return rebuild(expression.head, tuple(substitute(a, replacements) for a in expression.args))

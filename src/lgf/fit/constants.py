@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.fit.initial_guesses import starting_points
 from lgf.fit.nelder_mead import nelder_mead
 from lgf.fit.settings import FitMethod, FitSettings, Fitting, make_fitting
@@ -26,10 +27,11 @@ class ConstantFit:
 
     skeleton: Skeleton
     values: tuple[float, ...]
-    residual: float  # mean square residual over the completed record (L_DE)
+    residual: float  # mean square residual over the completed record (L_DE), of all equations together
     loss: float  # relative mean square error of the solved trajectory; infinite if it was not solved
+    losses: np.ndarray  # [column of the frame] its parts, 0 where nothing was measured
     covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
-    initial: np.ndarray  # [experiment, order] the initial states, given or fitted
+    initial: np.ndarray  # [experiment, n] the initial states, given or fitted
     status: SolveStatus
     evaluations: int  # trajectories solved
     steps: int
@@ -39,9 +41,9 @@ class ConstantFit:
         """Standard error of each constant."""
         return tuple(float(e) for e in np.sqrt(np.diag(self.covariance)))
 
-    def equation(self, target: Target) -> Equation:
-        """The filled equation."""
-        return Equation(self.skeleton, self.values, self.errors, target.formula)
+    def system(self, target: Target) -> System:
+        """The fitted system."""
+        return System(self.skeleton, self.values, self.errors, target.formulas)
 
 
 def fit_constants(
@@ -56,8 +58,8 @@ def fit_constants(
 
     bounds [n_constants, 2] are respected. With a start the residual stage is left out and the start refined.
     """
-    if skeleton.order != target.order:
-        raise ValueError(f"the skeleton is of order {skeleton.order} but the target of order {target.order}.")
+    if skeleton.frame != target.frame:
+        raise ValueError(f"the skeleton has {skeleton.frame} but the target {target.frame}.")
     fitting = make_fitting(skeleton, target, settings, bounds)
     if start is not None:
         starts, residual = np.array([start], float).reshape(1, -1), _residual(fitting, np.array(start, float))
@@ -77,6 +79,7 @@ def fit_constants(
         values=tuple(float(v) for v in values),
         residual=float(residual if start is None else _residual(fitting, values)),
         loss=float(found.loss) if np.isfinite(found.loss) else np.inf,
+        losses=found.losses,
         covariance=_covariance(found.normal, found.loss, target)[:p, :p],
         initial=_initial_states(target, found.x[p:]),
         status=STATUSES[found.status],
@@ -86,24 +89,35 @@ def fit_constants(
 
 
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
-    """(constants [k, p], best first; the residual of the first)."""
+    """(constants [k, p], best first; the residual of the first): each equation on its own."""
     compiled, target, settings, lower, upper = fitting
-    basis = compiled.basis
-    found, losses, _ = fit_residual(
-        basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
-        compiled.linear, compiled.nonlinear, starting_points(compiled, target, settings.n_starts), lower, upper,
-        target.t, target.states, target.forcing, np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1),
-        settings.n_refined, settings.residual_iterations,
-    )  # fmt: skip
-    return found, float(losses[0])
+    weight, stride = np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1)
+    parts, total = [], 0.0
+    for equation in compiled.equations:
+        found, losses, _ = fit_residual(
+            equation.basis, compiled.n_constants, equation.linear, equation.nonlinear,
+            starting_points(equation, target, settings.n_starts), lower, upper, target.t, target.columns,
+            target.inputs, weight, stride, settings.n_refined, settings.residual_iterations,
+        )  # fmt: skip
+        parts.append(found)
+        total += float(losses[0])
+    if len(parts) == 1:
+        return parts[0], total
+    # The best of every equation together, then the second best, ...
+    starts = np.ones((max(map(len, parts)), compiled.n_constants))
+    for equation, found in zip(compiled.equations, parts, strict=True):
+        own = np.concatenate([equation.linear, equation.nonlinear])
+        starts[:, own] = found[np.minimum(np.arange(len(starts)), len(found) - 1)][:, own]
+    return starts, total
 
 
 def _residual(fitting: Fitting, values: np.ndarray) -> float:
-    compiled, target, basis = fitting.compiled, fitting.target, fitting.compiled.basis
-    return residual_loss(
-        basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
-        compiled.linear, values, target.t, target.states, target.forcing, np.ones(len(target.t)),
-    )  # fmt: skip
+    target = fitting.target
+    weight = np.ones(len(target.t))
+    return sum(
+        float(residual_loss(e.basis, e.linear, values, target.t, target.columns, target.inputs, weight))
+        for e in fitting.compiled.equations
+    )
 
 
 def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
@@ -125,7 +139,8 @@ def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
         blurred = values < 1e-10  # directions that the data do not see
         inverse = (vectors[:, ~blurred] / values[~blurred]) @ vectors[:, ~blurred].T
         inverse[np.diag_indices(len(inverse))] += np.where((vectors[:, blurred] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0)
-        result[index] = inverse / np.outer(scale[seen], scale[seen]) * loss / freedom
+        with np.errstate(invalid="ignore"):  # infinity times zero where the fit is exact
+            result[index] = inverse / np.outer(scale[seen], scale[seen]) * loss / freedom
     return result
 
 
@@ -139,6 +154,7 @@ def _initial_states(target: Target, fitted: np.ndarray) -> np.ndarray:
 def _unsolved(skeleton: Skeleton, values: np.ndarray, residual: float, target: Target) -> ConstantFit:
     p = skeleton.n_constants
     return ConstantFit(
-        skeleton, tuple(float(v) for v in values[:p]), residual, np.inf, np.full((p, p), np.inf),
+        skeleton, tuple(float(v) for v in values[:p]), residual, np.inf,
+        np.full(len(skeleton.frame.columns), np.inf), np.full((p, p), np.inf),
         target.record.initial.copy(), SolveStatus.OUT_OF_STEPS, 0, 0,
     )  # fmt: skip

@@ -8,18 +8,18 @@ from scipy.stats import qmc
 from lgf.expression.tree import Expression, T
 from lgf.fit.target import Target
 from lgf.solver.constant_roles import Role
-from lgf.solver.program import CompiledSkeleton
+from lgf.solver.program import CompiledEquation
 
 
-def starting_points(compiled: CompiledSkeleton, target: Target, n_starts: int) -> np.ndarray:
+def starting_points(equation: CompiledEquation, target: Target, n_starts: int) -> np.ndarray:
     """Starts [s, nonlinear] for the nonlinear constants: a grid for one, diagonals and a Halton set for several."""
-    lists = [choices(role, target, n_starts) for role in compiled.roles]
+    lists = [choices(role, target, n_starts) for role in equation.roles]
     if not lists:
         return np.ones((1, 0))
     if len(lists) == 1:
         return lists[0][:, None]
     # Equal places first share one value: sin(C*t)/cos(C*t) and the like mean one frequency more often than two.
-    same = [(r.place in ("sin", "cos"), r.cofactor) for r in compiled.roles]
+    same = [(r.place in ("sin", "cos"), r.cofactor) for r in equation.roles]
     shared = max(n_starts // 2, 8)
     draws = halton(len(lists), n_starts + shared).copy()
     draws[:shared] = draws[:shared, [same.index(key) for key in same]]
@@ -33,11 +33,11 @@ def halton(dimensions: int, n: int) -> np.ndarray:
 
 
 def choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
-    """Values worth trying for a constant in this role; kept, since a search asks for the same few again and again."""
+    """Values worth trying for a constant in this role; cached, since a search asks for the same few again and again."""
     key = role, n_starts
-    if key not in target.kept:
-        target.kept[key] = _choices(role, target, n_starts)
-    return target.kept[key]
+    if key not in target.cache:
+        target.cache[key] = _choices(role, target, n_starts)
+    return target.cache[key]
 
 
 def _choices(role: Role, target: Target, n_starts: int) -> np.ndarray:

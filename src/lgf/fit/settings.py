@@ -67,6 +67,7 @@ class Found(NamedTuple):
 
     x: np.ndarray  # constants, then unknown initial values
     loss: float
+    losses: np.ndarray  # [column]
     normal: np.ndarray  # J'WJ
     status: int
     evaluations: int
@@ -77,7 +78,7 @@ def make_fitting(
     skeleton: Skeleton, target: Target, settings: FitSettings, bounds: np.ndarray | None = None
 ) -> Fitting:
     """The fit of the skeleton to the target, with bounds [n_constants, 2] of its constants respected."""
-    compiled = compile_skeleton(skeleton, target.formula)
+    compiled = compile_skeleton(skeleton, target.formulas)
     return Fitting(compiled, target, settings, *_limits(compiled, target, bounds))
 
 
@@ -86,13 +87,14 @@ def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | Non
     divisor 1 + C*g that vanishes on the data."""
     limits = np.empty((compiled.n_constants + target.n_unknown, 2))
     limits[:] = -1e8, 1e8
-    for index, role in zip(compiled.nonlinear, compiled.roles, strict=True):
-        if role.place in ("sin", "cos") and role.cofactor == T:
-            limits[index] = np.pi / 2 / target.spacing * np.array([-1.0, 1.0])
-    for index, cofactor in compiled.divisors:
-        g = target.values(cofactor)
-        if len(g):
-            limits[index] = -_NO_POLE / max(g.max(), 1e-8), _NO_POLE / max(-g.min(), 1e-8)
+    for equation in compiled.equations:
+        for index, role in zip(equation.nonlinear, equation.roles, strict=True):
+            if role.place in ("sin", "cos") and role.cofactor == T:
+                limits[index] = np.pi / 2 / target.spacing * np.array([-1.0, 1.0])
+        for index, cofactor in equation.divisors:
+            g = target.values(cofactor)
+            if len(g):
+                limits[index] = -_NO_POLE / max(g.max(), 1e-8), _NO_POLE / max(-g.min(), 1e-8)
     if bounds is not None:
         given = np.clip(bounds, -1e8, 1e8)
         both = np.maximum(limits[: len(given), 0], given[:, 0]), np.minimum(limits[: len(given), 1], given[:, 1])

@@ -1,20 +1,22 @@
-"""What the constants of a candidate are fitted to: a problem, for one order, as arrays for the kernels."""
+"""What the constants of a candidate are fitted to: a problem, for one frame, as arrays for the kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from lgf.data.observation import Observation, Problem
+from lgf.expression.frame import Frame, Variable
 from lgf.expression.numeric import evaluate
-from lgf.expression.tree import Expression
+from lgf.expression.tree import SIGNAL, Expression
 from lgf.smoothing.complete import Completion
+from lgf.solver.forcing import Forcing, input_table
 from lgf.solver.kernels.trajectory_fit import Record
-from lgf.solver.solve import NO_TABLE
-from lgf.solver.trajectory import Forcing
+from lgf.solver.program import Formulas
 
 _LARGEST_ERROR = 100.0  # squared, in units of the mean square of the signal: what a sample counts at most
+_LARGEST_STATE = 20.0  # in units of the largest measured value: beyond it a solution has blown up
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,18 +26,19 @@ class Target:
     loss = sum of weight * error^2 is relative: 1 is the loss of the answer 0. chi^2 = loss * power.
     """
 
-    order: int
+    frame: Frame
     record: Record
     t: np.ndarray  # [N] all experiments, one after the other
-    states: np.ndarray  # [order + 1, N] completed u .. u^(order)
-    forcing: np.ndarray  # [N]
-    formula: Expression | None  # the forcing, where it is one formula for all experiments
-    measured: tuple[int, ...]
+    columns: np.ndarray  # [column, N] the completed columns of the frame
+    inputs: np.ndarray  # [input, N]
+    formulas: Formulas  # the inputs that are one formula for all experiments
+    signals: tuple[dict[str, Forcing], ...] = field(repr=False)  # the inputs of each experiment
+    measured: tuple[int, ...]  # columns
     power: float
     n_samples: int
     n_unknown: int  # initial values that must be fitted
-    noise: np.ndarray = field(repr=False)  # [order + 1] estimated standard deviation, NaN where not measured
-    kept: dict = field(default_factory=dict, repr=False)  # a cache: values, starts, windows
+    noise: np.ndarray = field(repr=False)  # [column] estimated standard deviation, NaN where not measured
+    cache: dict = field(default_factory=dict, repr=False)  # values, starts, windows
 
     @property
     def n_experiments(self) -> int:
@@ -43,9 +46,9 @@ class Target:
         return len(self.record.first) - 1
 
     @property
-    def with_top(self) -> bool:
-        """Whether the highest derivative is among what was measured."""
-        return self.order in self.measured
+    def with_highest(self) -> bool:
+        """Whether a highest derivative is among what was measured."""
+        return any(column >= self.frame.dimension for column in self.measured)
 
     @property
     def noise_loss(self) -> float:
@@ -59,9 +62,20 @@ class Target:
 
     @cached_property
     def scales(self) -> np.ndarray:
-        """Root mean square of each completed derivative, never zero."""
-        rms = np.sqrt(np.mean(self.states**2, axis=1))
+        """Root mean square of each completed column, never zero."""
+        rms = np.sqrt(np.mean(self.columns**2, axis=1))
         return np.where(rms > 0, rms, 1.0)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """A typical absolute value of each variable of the state vector: that of its state."""
+        states = {name: self.scales[self.frame.positions[Variable(name)]] for name in self.frame.names}
+        return np.array([states[v.name] for v in self.frame.variables])
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """The first and the last time of all experiments."""
+        return float(self.t.min()), float(self.t.max())
 
     @cached_property
     def initial_length(self) -> float:
@@ -71,31 +85,43 @@ class Target:
 
     def windows(self, fraction: float = 1.0) -> np.ndarray:
         """How many samples of each experiment lie in the first `fraction` of it (at least five)."""
-        if ("windows", fraction) not in self.kept:
+        if ("windows", fraction) not in self.cache:
             lengths = np.diff(self.record.first)
             counts = np.minimum(lengths, np.maximum(np.ceil(fraction * lengths).astype(np.int64), 5))
-            self.kept["windows", fraction] = counts
-        return self.kept["windows", fraction]
+            self.cache["windows", fraction] = counts
+        return self.cache["windows", fraction]
 
     def signal(self, fraction: float) -> float:
         """The loss of the answer 0 on the first `fraction` of each experiment."""
-        if ("signal", fraction) not in self.kept:
+        if ("signal", fraction) not in self.cache:
             pairs = zip(self.record.first[:-1], self.windows(fraction), strict=True)
             powers = np.sum(self.record.weight * self.record.data**2, axis=1)
-            self.kept["signal", fraction] = sum(float(powers[begin : begin + n].sum()) for begin, n in pairs)
-        return self.kept["signal", fraction]
+            self.cache["signal", fraction] = sum(float(powers[begin : begin + n].sum()) for begin, n in pairs)
+        return self.cache["signal", fraction]
 
     @property
     def environment(self) -> dict:
         """The completed record by symbol."""
-        return {"t": self.t, "F": self.forcing} | {("u", d): self.states[d] for d in range(self.order + 1)}
+        inputs = {(name, SIGNAL): values for name, values in zip(self.frame.inputs, self.inputs, strict=True)}
+        return {"t": self.t, **inputs, **dict(zip(self.frame.columns, self.columns, strict=True))}
+
+    @cached_property
+    def ranges(self) -> dict[str | Variable, tuple[float, float]]:
+        """The smallest and the largest value of time ("t") and of every variable, initial states included."""
+        found: dict[str | Variable, tuple[float, float]] = {"t": self.window}
+        for i, variable in enumerate(self.frame.columns):
+            low, high = float(self.columns[i].min()), float(self.columns[i].max())
+            if variable.derivative == 0:
+                low = min(low, float(self.record.initial[:, i].min()))
+            found[variable] = low, high
+        return found
 
     def values(self, expression: Expression) -> np.ndarray:
         """An expression without constants over the completed record; only its finite values."""
-        if expression not in self.kept:
+        if expression not in self.cache:
             values = np.broadcast_to(evaluate(expression, self.environment), self.t.shape)
-            self.kept[expression] = values[np.isfinite(values)]
-        return self.kept[expression]
+            self.cache[expression] = values[np.isfinite(values)]
+        return self.cache[expression]
 
     def initial_guess(self) -> np.ndarray:
         """First guess of the unknown initial values."""
@@ -106,19 +132,19 @@ class Target:
 
 
 def make_target(
-    problem: Problem, order: int, completions: Sequence[Completion], *, all_modes: bool = False, rtol: float = 1e-5
+    problem: Problem, frame: Frame, completions: Sequence[Completion], *, all_modes: bool = False, rtol: float = 1e-5
 ) -> Target:
-    """The target for equations of this order.
+    """The target for systems of this frame.
 
-    With all_modes the completed derivatives count as if they had been measured, each divided by its mean square: the
+    With all_modes the completed columns count as if they had been measured, each divided by its mean square: the
     solution loss of the paper.
     """
     observations = problem.observations
-    forcings = [problem.forcing(e) for e in range(len(observations))]
-    states = [c.trajectory.states[:, : order + 1].T for c in completions]
-    noise = _noise(observations, completions, order)
+    signals = tuple(problem.signals(e) for e in range(len(observations)))
+    states = [np.array([c.trajectory[v] for v in frame.columns]) for c in completions]
+    noise = _noise(observations, completions, frame)
     data, weight = zip(
-        *(_weighted(o, s, noise, order, all_modes) for o, s in zip(observations, states, strict=True)), strict=True
+        *(_weighted(o, s, noise, frame, all_modes) for o, s in zip(observations, states, strict=True)), strict=True
     )
     whole, weights = np.concatenate(data), np.concatenate(weight)
     if all_modes:
@@ -130,44 +156,43 @@ def make_target(
     smooth = np.concatenate(states, axis=1)
     scales = np.sqrt(np.mean(smooth**2, axis=1))
     scales = np.where(scales > 0, scales, 1.0)
-    initial, unknown, error = _initial(observations, states, noise, order, power)
-    formulas = {f.formula for f in forcings if f is not None and f.formula is not None}
-    formula = formulas.pop() if len(formulas) == 1 and all(f is not None and f.formula for f in forcings) else None
-    tables = [_table(f, o) if formula is None else NO_TABLE for f, o in zip(forcings, observations, strict=True)]
+    n = frame.dimension
+    initial, unknown, error = _initial(observations, states, noise, frame, power)
+    formulas = problem.formulas
+    tables = [_table(frame, s, o, dict(formulas)) for s, o in zip(signals, observations, strict=True)]
     counts = [len(o) for o in observations]
     pairs = list(zip(states, observations, strict=True))
+    seen = (weights > 0).any(axis=0)
     record = Record(
         t=np.concatenate([o.t for o in observations]),
         data=whole,
         weight=weights,
         ceiling=_LARGEST_ERROR * np.maximum(np.nanmean(np.where(weights > 0, whole**2, np.nan), axis=0), 1e-300)
-        if np.all((weights > 0).any(axis=0))
+        if np.all(seen)
         else _LARGEST_ERROR * scales**2,
         first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         initial=initial,
         unknown=unknown,
         initial_error=error,
-        table=np.concatenate([table for table, _, _ in tables]),
-        table_first=np.concatenate([[0], np.cumsum([len(table) for table, _, _ in tables])]).astype(np.int64),
-        table_start=np.array([start for _, start, _ in tables]),
-        table_rate=np.array([rate for _, _, rate in tables]),
-        root=np.array([s[order, 0] for s in states]),
-        root_slope=np.array([np.diff(s[order, :2])[0] / np.diff(o.t[:2])[0] for s, o in pairs]),
-        largest_step=np.array([_largest_step(f, o) for f, o in zip(forcings, observations, strict=True)]),
-        limit=20.0 * max(float(np.max(np.abs(smooth[0]))), float(np.max(np.abs(initial[:, 0]))), 1e-12),
-        atol=1e-2 * rtol * scales[:order],
-        nudge=np.array([1e-6 * scales[:order] * np.where(s[:order, :5].mean(axis=1) < 0, -1.0, 1.0) for s in states]),
+        table=np.concatenate(tables),
+        table_first=np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64),
+        root=np.array([s[n, 0] for s in states]),
+        root_slope=np.array([np.diff(s[n, :2])[0] / np.diff(o.t[:2])[0] for s, o in pairs]),
+        largest_step=np.array([_largest_step(s, o) for s, o in zip(signals, observations, strict=True)]),
+        limit=_limits(frame, smooth, initial),
+        atol=1e-2 * rtol * scales[:n],
+        nudge=np.array([1e-6 * scales[:n] * np.where(s[:n, :5].mean(axis=1) < 0, -1.0, 1.0) for s in states]),
     )
+    measured = {frame.positions[v] for o in observations for v in o.columns if v in frame.positions}
     return Target(
-        order=order,
+        frame=frame,
         record=record,
         t=record.t,
-        states=np.ascontiguousarray(smooth),
-        forcing=np.concatenate(
-            [np.zeros(len(o)) if f is None else f.values(o.t) for f, o in zip(forcings, observations, strict=True)]
-        ),
-        formula=formula,
-        measured=tuple(range(order + 1)) if all_modes else problem.measured,
+        columns=np.ascontiguousarray(smooth),
+        inputs=_sampled_inputs(frame, signals, observations),
+        formulas=formulas,
+        signals=signals,
+        measured=tuple(range(len(frame.columns))) if all_modes else tuple(sorted(measured)),
         power=power,
         n_samples=int(np.count_nonzero(weights)),
         n_unknown=int(np.count_nonzero(unknown >= 0)),
@@ -175,33 +200,34 @@ def make_target(
     )
 
 
-def _noise(observations: Sequence[Observation], completions: Sequence[Completion], order: int) -> np.ndarray:
-    """Standard deviation of the noise of each derivative, pooled over the experiments; NaN where not measured."""
-    pooled = np.full(order + 1, np.nan)
-    for d in range(order + 1):
-        found = [
-            (c.noise[o.measured.index(d)], o.values[:, o.measured.index(d)])
+def _noise(observations: Sequence[Observation], completions: Sequence[Completion], frame: Frame) -> np.ndarray:
+    """Standard deviation of the noise of each column, pooled over the experiments; NaN where not measured."""
+    pooled = np.full(len(frame.columns), np.nan)
+    for i, variable in enumerate(frame.columns):
+        measured = [
+            (c.noise[variable], column)
             for o, c in zip(observations, completions, strict=True)
-            if d in o.measured
+            if (column := o.column(variable)) is not None
         ]
-        if found:
-            counts = np.array([np.count_nonzero(~np.isnan(column)) for _, column in found])
-            variance = np.average([deviation**2 for deviation, _ in found], weights=counts)
+        if measured:
+            counts = np.array([np.count_nonzero(~np.isnan(column)) for _, column in measured])
+            variance = np.average([deviation**2 for deviation, _ in measured], weights=counts)
             # A record without visible noise still has rounding; it must not outweigh everything else.
-            least = 1e-6 * float(np.nanstd(np.concatenate([column for _, column in found]))) + 1e-300
-            pooled[d] = max(float(np.sqrt(variance)), least)
+            least = 1e-6 * float(np.nanstd(np.concatenate([column for _, column in measured]))) + 1e-300
+            pooled[i] = max(float(np.sqrt(variance)), least)
     return pooled
 
 
 def _weighted(
-    observation: Observation, states: np.ndarray, noise: np.ndarray, order: int, all_modes: bool
+    observation: Observation, states: np.ndarray, noise: np.ndarray, frame: Frame, all_modes: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(data, weight), each [N, order + 1]; weights are inverse variances, 0 where nothing was measured."""
-    n = len(observation)
-    data, weight = np.zeros((n, order + 1)), np.zeros((n, order + 1))
+    """(data, weight), each [N, column]; weights are inverse variances, 0 where nothing was measured."""
+    shape = len(observation), len(frame.columns)
+    data, weight = np.zeros(shape), np.zeros(shape)
     if all_modes:
         data[:], weight[:] = states.T, 1.0
-    for j, d in enumerate(observation.measured):
+    for j, variable in enumerate(observation.columns):
+        d = frame.positions[variable]
         column = observation.values[:, j]
         seen = ~np.isnan(column)
         data[seen, d] = column[seen]
@@ -214,37 +240,60 @@ def _weighted(
 
 
 def _initial(
-    observations: Sequence[Observation], states: Sequence[np.ndarray], noise: np.ndarray, order: int, power: float
+    observations: Sequence[Observation], states: Sequence[np.ndarray], noise: np.ndarray, frame: Frame, power: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(values, positions among the unknown or -1, standard errors in units of the loss), each [E, order]."""
-    shape = (len(observations), order)
+    """(values, positions among the unknown or -1, standard errors in units of the loss), each [E, n]."""
+    shape = (len(observations), frame.dimension)
     values, unknown, error = np.zeros(shape), np.full(shape, -1, np.int64), np.zeros(shape)
     count = 0
     for e, (observation, state) in enumerate(zip(observations, states, strict=True)):
-        given = observation.initial or ()
-        for d in range(order):
-            if d < len(given):
-                values[e, d] = given[d]
+        for d, variable in enumerate(frame.variables):
+            if variable in observation.initial:
+                values[e, d] = observation.initial[variable]
                 continue
             values[e, d] = state[d, 0]
             unknown[e, d] = count
             count += 1
-            if d in observation.measured:
+            if variable in observation.columns:
                 # Wide enough not to pull the fit, narrow enough to keep it from leaving the data.
                 error[e, d] = 5.0 * noise[d] * np.sqrt(power)
     return values, unknown, error
 
 
-def _table(forcing: Forcing | None, observation: Observation) -> tuple[np.ndarray, float, float]:
-    if forcing is None:
-        return NO_TABLE
-    return forcing.sampled(*observation.window).table()
+def _limits(frame: Frame, smooth: np.ndarray, initial: np.ndarray) -> np.ndarray:
+    """The absolute value of each variable of the state vector beyond which a solution has blown up."""
+    limits = np.full(frame.dimension, np.inf)
+    for d, variable in enumerate(frame.variables):
+        if variable.derivative == 0:
+            largest = max(float(np.max(np.abs(smooth[d]))), float(np.max(np.abs(initial[:, d]))), 1e-12)
+            limits[d] = _LARGEST_STATE * largest
+    return limits
 
 
-def _largest_step(forcing: Forcing | None, observation: Observation) -> float:
-    """A twentieth of the window, and no step that could jump over a pulse of a sampled forcing."""
+def _table(
+    frame: Frame, signals: Mapping[str, Forcing], observation: Observation, formulas: Mapping[str, Expression]
+) -> np.ndarray:
+    """The table of the inputs that are not compiled into the program, for one experiment."""
+    sampled = [None if name in formulas else signals.get(name) for name in frame.inputs]
+    return input_table([None if s is None else s.sampled(*observation.window) for s in sampled])
+
+
+def _sampled_inputs(
+    frame: Frame, signals: Sequence[Mapping[str, Forcing]], observations: Sequence[Observation]
+) -> np.ndarray:
+    """The inputs [input, N] at the samples; 0 where an experiment lacks one."""
+    parts = [
+        np.array([s[name].values(o.t) if name in s else np.zeros(len(o)) for name in frame.inputs]).reshape(-1, len(o))
+        for s, o in zip(signals, observations, strict=True)
+    ]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+def _largest_step(signals: Mapping[str, Forcing], observation: Observation) -> float:
+    """A twentieth of the window, and no step that could jump over a pulse of a sampled input."""
     start, stop = observation.window
     step = (stop - start) / 20
-    if forcing is not None and forcing.samples is not None:
-        step = min(step, 4.0 * float(np.median(np.diff(forcing.samples[:, 0]))))
+    for forcing in signals.values():
+        if forcing.samples is not None:
+            step = min(step, 4.0 * float(np.median(np.diff(forcing.samples[:, 0]))))
     return step

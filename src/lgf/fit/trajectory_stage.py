@@ -5,7 +5,7 @@ import numpy as np
 from lgf.fit.initial_guesses import halton
 from lgf.fit.settings import Fitting, Found
 from lgf.solver.kernels.machine import LANES
-from lgf.solver.kernels.trajectory_fit import fit_trajectory
+from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
 
 def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> Found:
@@ -30,7 +30,7 @@ def _on_windows(
 ) -> Found:
     """What is found on windows that grow to the whole record, each from what the one before has found."""
     settings = fitting.settings
-    budget = settings.steps_per_fit if fitting.compiled.degree == 1 else settings.steps_per_fit // 4
+    budget = settings.steps_per_fit if fitting.compiled.flow.degree == 1 else settings.steps_per_fit // 4
     found: list[Found] = []
     for fraction in fractions:
         found.append(on_window(fitting, starts, fraction, leave_above, budget))
@@ -46,14 +46,23 @@ def _on_windows(
 def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above: float, budget: int) -> Found:
     """What is found on the first `fraction` of the record; the best start as it is if above leave_above."""
     compiled, target, settings, lower, upper = fitting
-    flow, whole = compiled.flow, fraction == 1.0
-    return Found(*fit_trajectory(
-        flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
-        compiled.n_constants, target.record, target.windows(fraction), starts, lower, upper, settings.rtol,
-        settings.steps_per_solve, target.with_top, leave_above, settings.iterations if whole else 3,
-        settings.tolerance if whole else settings.far_tolerance, settings.far * target.noise_loss,
-        settings.far_tolerance, settings.give_up * target.signal(fraction), budget,
-    ))  # fmt: skip
+    whole = fraction == 1.0
+    search = Search(
+        rtol=settings.rtol,
+        max_steps=settings.steps_per_solve,
+        with_highest=target.with_highest,
+        leave_above=leave_above,
+        max_iterations=settings.iterations if whole else 3,
+        tolerance=settings.tolerance if whole else settings.far_tolerance,
+        far_loss=settings.far * target.noise_loss,
+        far_tolerance=settings.far_tolerance,
+        hopeless_loss=settings.give_up * target.signal(fraction),
+        budget=budget,
+    )
+    windows = target.windows(fraction)
+    return Found(
+        *fit_trajectory(compiled.flow, compiled.n_constants, target.record, windows, starts, lower, upper, search)
+    )
 
 
 def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lgf.errors import LgfError, quoted
 from lgf.grammar.rules import Grammar, Rule
-from lgf.grammar.vocabulary import derivative, is_terminal, words
+from lgf.grammar.vocabulary import INPUT_WORD, derivative, is_terminal, words
 
 Mask = NDArray[np.bool_]
 
@@ -104,7 +104,7 @@ def reachable(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
 
 
 def _agrees(grammar: Grammar, rule: Rule, order: int | None, forced: bool | None) -> bool:
-    if forced is not None and (rule.forced not in (None, forced) or ("F" in rule.body and not forced)):
+    if forced is not None and (rule.forced not in (None, forced) or (INPUT_WORD in rule.body and not forced)):
         return False
     if order is None:
         return True

@@ -18,7 +18,7 @@ import re
 from lgf.errors import quoted
 from lgf.grammar.diagnostics import Place, like
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
-from lgf.grammar.vocabulary import SIGNS, UnknownCharacter, is_terminal, words
+from lgf.grammar.vocabulary import INPUT_WORD, SIGNS, UnknownCharacter, is_terminal, words
 from lgf.grammar.wellformedness import check_structure, check_symbols
 
 DEFAULT_MAX_LENGTH = 40
@@ -145,7 +145,7 @@ def _alternative(lhs: str, piece: str, begin: int, place: Place) -> Rule:
         )
     order, forced = _conditions(conditions, condition_place)
     body = _body(body_text, begin, place)
-    if forced is False and "F" in body:
+    if forced is False and INPUT_WORD in body:
         raise condition_place.error("the body uses the forcing F but the condition says 'free': write 'forced'")
     return Rule(lhs, body, weight, order, forced)
 

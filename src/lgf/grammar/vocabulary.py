@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 
-FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "abs", "tanh")
+from lgf.expression.functions import FUNCTIONS
+
+STATE_WORD, INPUT_WORD = "u", "F"  # how grammars call the state and the known inputs of a problem
 SIGNS = frozenset("+-*/^(),")
 
 _WORD = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*'*)|(?P<sign>[-+*/^(),])")
@@ -49,7 +51,7 @@ def derivative(word: str) -> int | None:
 
 def is_terminal(word: str) -> bool:
     """Whether the word belongs to the vocabulary: C, t, F, a state, a function, `diff`, a number or a sign."""
-    if word in SIGNS or word in ("C", "t", "F", "diff") or word in FUNCTIONS:
+    if word in SIGNS or word in ("C", "t", INPUT_WORD, "diff") or word in FUNCTIONS:
         return True
     return is_number(word) or derivative(word) is not None
 

@@ -5,11 +5,12 @@ import re
 from itertools import islice
 
 from lgf.errors import quoted
+from lgf.expression.functions import FUNCTIONS
 from lgf.grammar.diagnostics import Place, like
 from lgf.grammar.restriction import reachable, terminating
 from lgf.grammar.rules import Grammar, Rule
 from lgf.grammar.tables import shortest
-from lgf.grammar.vocabulary import FUNCTIONS, is_terminal, words
+from lgf.grammar.vocabulary import is_terminal, words
 
 
 def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) -> None:

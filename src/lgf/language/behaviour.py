@@ -14,7 +14,8 @@ from scipy.stats import qmc
 
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
-from lgf.expression.tree import ZERO, Expression, F, function, power, rebuild, substitute
+from lgf.expression.frame import Frame
+from lgf.expression.tree import ZERO, Expression, function, power, rebuild, substitute
 from lgf.solver.kernels.moments import moments
 from lgf.solver.program import compile_expression
 
@@ -54,17 +55,17 @@ class BehaviourGrid:
 
 def behaviour(skeleton: Skeleton, grid: BehaviourGrid = BehaviourGrid()) -> tuple[np.ndarray, np.ndarray]:
     """(mean [N], deviation [N]) of the operator over the grid; the forcing does not count."""
-    if skeleton.order > 2 or skeleton.n_constants > MOST_CONSTANTS:
+    frame = skeleton.frame
+    if len(frame.states) > 1 or frame.orders[0] > 2 or skeleton.n_constants > MOST_CONSTANTS:
         raise LgfError(
-            f"behaviour is defined up to order 2 and {MOST_CONSTANTS} constants, got order {skeleton.order} "
-            f"and {skeleton.n_constants} constants."
+            f"behaviour is defined for one state up to order 2 and {MOST_CONSTANTS} constants, got "
+            f"{', '.join(map(str, frame.highest))} and {skeleton.n_constants} constants."
         )
-    program = compile_expression(_real_valued(substitute(skeleton.residual, {F: ZERO})), 2, skeleton.n_constants)
+    unforced = substitute(skeleton.residuals[0], dict.fromkeys(frame.input_symbols, ZERO))
+    program = compile_expression(_real_valued(unforced), Frame(((frame.names[0], 2),)), skeleton.n_constants)
     t, states = grid.points
     constants = np.ascontiguousarray(grid.draws[:, : skeleton.n_constants])
-    return moments(
-        program.code, program.outputs, program.literals, program.n_registers, 2, constants, t, states, grid.largest
-    )
+    return moments(program, constants, t, states, grid.largest)
 
 
 def behavioural_distance(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> float:

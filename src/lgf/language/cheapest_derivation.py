@@ -12,15 +12,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from lgf.equation.skeleton import Equation, NoEquation, Skeleton, numbered
+from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.system import System
 from lgf.expression.canonical import canonical, to_terms
 from lgf.expression.monomials import UNIT, n_constants, renumber, to_expression
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
-from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, F, constant, mul, number, polynomial, power, symbol
+from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, constant, mul, number, polynomial, power, symbol
 from lgf.grammar import Derivation, Grammar, bits, restrict, spell
 from lgf.grammar.tables import tables
 from lgf.grammar.vocabulary import write
+from lgf.language.sentences import INPUT, NoEquation, in_grammar_words, skeleton_of
 from lgf.language.term_dictionary import Term, TermDictionary, parts_of, summand_span, term_dictionary
 
 MAX_HEADERS = 4000
@@ -48,40 +50,37 @@ class _Header:
     own: Parts
 
 
-def encode(
-    grammar: Grammar, equation: Equation | Skeleton, order: int | None = None, forced: bool | None = None
-) -> Derivation | None:
+def encode(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> Derivation | None:
     """The cheapest derivation that says the equation, None if there is none; see `encoding`."""
-    return encoding(grammar, equation, order, forced).derivation
+    return encoding(grammar, equation, forced).derivation
 
 
-def bits_of(
-    grammar: Grammar, equation: Equation | Skeleton, order: int | None = None, forced: bool | None = None
-) -> float:
+def bits_of(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> float:
     """The bits of the cheapest derivation that says the equation; infinity if there is none."""
-    return encoding(grammar, equation, order, forced).bits
+    return encoding(grammar, equation, forced).bits
 
 
-def encoding(
-    grammar: Grammar, equation: Equation | Skeleton, order: int | None = None, forced: bool | None = None
-) -> Encoding:
-    """How the grammar, restricted to this order and forcing (the equation's own if None), says the equation.
+def encoding(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> Encoding:
+    """How the grammar, restricted to the equation's order and to this forcing (its own if None), says the equation.
 
     What is said has the equation's structure, or that of its branch u^(n) = C*R if it reads u^(n)^k = C*R^k.
     """
-    skeleton = equation.skeleton if isinstance(equation, Equation) else equation
-    order = skeleton.order if order is None else order
+    named = equation.skeleton if isinstance(equation, System) else equation
+    skeleton = in_grammar_words(named)
+    if skeleton is None:
+        return Encoding(None, math.inf)
+    order = skeleton.frame.orders[0]
     allowed = restrict(grammar, order=order, forced=skeleton.forced if forced is None else forced)
-    said = _search(grammar, skeleton, order, allowed)
+    said = _search(grammar, skeleton, allowed)
     if said.derivation is not None:
         return said
     branch = branch_form(skeleton)
-    return said if branch is skeleton else _search(grammar, branch, order, allowed)
+    return said if branch is skeleton else _search(grammar, branch, allowed)
 
 
-def _search(grammar: Grammar, skeleton: Skeleton, order: int, allowed: np.ndarray) -> Encoding:
+def _search(grammar: Grammar, skeleton: Skeleton, allowed: np.ndarray) -> Encoding:
     dictionary = term_dictionary(grammar, allowed)
-    pivot = {"explicit": symbol("u", order), "given forcing": F}.get(grammar.template)
+    pivot = {"explicit": skeleton.highest, "given forcing": INPUT}.get(grammar.template)
     candidates: list[tuple[float, Derivation]] = []
     unsaid: list[tuple[str, ...]] = []
     for divisor, headers in _headers(grammar, allowed.tobytes()).items():
@@ -90,7 +89,7 @@ def _search(grammar: Grammar, skeleton: Skeleton, order: int, allowed: np.ndarra
             unsaid.append(_unsaid(wanted, headers, dictionary))
     for _, derivation in sorted(candidates):
         try:
-            said = Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)
+            said = skeleton_of(grammar.template, spell(grammar, derivation), skeleton.frame)
         except NoEquation:
             continue
         if said.structure == skeleton.structure:
@@ -112,7 +111,7 @@ def branch_form(skeleton: Skeleton) -> Skeleton:
     if len(terms) != 1 or any(e.head != "number" or e.args[0] % degree for _, e in terms[0]):
         return skeleton
     root = mul(*(power(base, number(e.args[0] / degree)) for base, e in terms[0]))
-    return numbered(skeleton.highest, mul(constant(n_constants(root)), root))
+    return numbered(skeleton.frame, ((skeleton.highest, mul(constant(n_constants(root)), root)),))
 
 
 def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -> Iterator[Parts]:

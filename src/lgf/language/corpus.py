@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 
 import lgf
-from lgf.equation.skeleton import NoEquation, Skeleton
+from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
 from lgf.expression.tree import ZERO
 from lgf.grammar import (
@@ -35,8 +35,8 @@ from lgf.grammar import (
     spell,
     split,
 )
-from lgf.grammar.vocabulary import derivative
 from lgf.language.behaviour import MOST_CONSTANTS, BehaviourGrid, behaviour
+from lgf.language.sentences import NoEquation, skeleton_of
 
 HIGHEST_ORDER = 2
 BEHAVIOUR_SIZE = 256
@@ -229,11 +229,9 @@ def _mapped(parallel: joblib.Parallel, work: Callable, source: Grammar, derivati
 def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
     """The equations among the derivations, labelled."""
     found: dict[str, tuple[Derivation, Skeleton]] = {}
-    highest = [max((derivative(word) or 0 for word in rule.body), default=0) for rule in source.rules]
     for derivation in derivations:
-        order = 1 + max(highest[rule] for rule in derivation) if source.template == "explicit" else None
         try:
-            skeleton = Skeleton.from_sentence(source.template, spell(source, derivation), order)
+            skeleton = skeleton_of(source.template, spell(source, derivation))
         except NoEquation:
             continue
         if _fits(skeleton):
@@ -243,7 +241,7 @@ def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
     means, deviations = zip(*(behaviour(skeleton) for _, skeleton in found.values()), strict=True)
     projected = project(np.array(means), np.array(deviations)).astype(np.float32)
     return [
-        _Row(derivation, skeleton.order, skeleton.autonomous, skeleton.forced, structure, vector)
+        _Row(derivation, skeleton.frame.orders[0], skeleton.autonomous, skeleton.forced, structure, vector)
         for (structure, (derivation, skeleton)), vector in zip(found.items(), projected, strict=True)
     ]
 
@@ -251,7 +249,7 @@ def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
 def _fits(skeleton: Skeleton) -> bool:
     # A single term set to zero says only that a factor of it vanishes.
     trivial = skeleton.right == ZERO and skeleton.left.head != "+"
-    return not trivial and skeleton.order <= HIGHEST_ORDER and skeleton.n_constants <= MOST_CONSTANTS
+    return not trivial and skeleton.frame.orders[0] <= HIGHEST_ORDER and skeleton.n_constants <= MOST_CONSTANTS
 
 
 def _translated(

@@ -1,25 +1,33 @@
-"""The equations that a grammar can say about a problem: derivation -> skeleton, under what is known."""
+"""The equations that a grammar can say about a frame: derivation -> skeleton, under what is known."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from lgf.data.observation import Problem
-from lgf.equation.skeleton import NoEquation, Skeleton, numbered
+from lgf.equation.skeleton import Skeleton, numbered
+from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import canonical
+from lgf.expression.frame import Frame, Variable
+from lgf.expression.functions import FUNCTIONS
 from lgf.expression.parse import read_expression
-from lgf.expression.tree import FUNCTIONS, MINUS_ONE, Expression, F, add, constant, mul, power, symbol
-from lgf.fit.target import Target
+from lgf.expression.tree import MINUS_ONE, Expression, add, constant, factors, mul, power, summands, symbol
 from lgf.grammar import Derivation, Grammar, bits, mentions, restrict, spell
+from lgf.grammar.vocabulary import STATE_WORD
+from lgf.language.sentences import INPUT, NoEquation, grammar_term, in_frame, phrase, skeleton_of
+
+Ranges = Mapping[str | Variable, tuple[float, float]]
+"""The smallest and the largest value of time ("t") and of the variables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """A grammar restricted to one order and to what is known and defined on the data."""
+    """A grammar restricted to one frame and to what is known and defined on the data."""
 
     grammar: Grammar
-    order: int
+    frame: Frame
     forced: bool
     allowed: np.ndarray  # one truth value per rule
     required: tuple[Expression, ...] = ()  # terms that must stand in the equation
@@ -28,36 +36,46 @@ class Language:
     @cached_property
     def max_order(self) -> int | None:
         """The cap on nested derivatives, for grammars that spell them by nesting."""
-        return None if self.grammar.template == "explicit" else self.order
+        return None if self.grammar.template == "explicit" else self.frame.orders[0]
 
     def skeleton(self, derivation: Derivation) -> Skeleton | None:
         """The equation that the derivation says, or None if it says none of this order or misses a required term."""
         try:
-            skeleton = Skeleton.from_sentence(self.grammar.template, spell(self.grammar, derivation), self.order)
+            skeleton = skeleton_of(self.grammar.template, spell(self.grammar, derivation), self.frame)
         except NoEquation:
             return None
         skeleton = linear_form(explicit_form(skeleton))
-        if self.required and not all(_has_term(skeleton, term) for term in self.required):
+        if self.required and not all(term in terms_of(skeleton) for term in self.required):
             return None
         return skeleton
 
     def sentence_parts(self, parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """The terms of the sentence that says u^(n) = sum of these terms."""
+        """The terms, in the grammar's words, of the sentence that says u^(n) = sum of these terms."""
+        words = tuple(dict.fromkeys(grammar_term(p, self.frame) for p in parts))
         if self.grammar.template == "explicit":
-            return parts
-        return (symbol("u", self.order), *(p for p in parts if p != F))
+            return words
+        return (symbol(STATE_WORD, self.frame.orders[0]), *(p for p in words if p != INPUT))
+
+    def term(self, expression: Expression) -> Expression:
+        """A term in the grammar's words in the names of the frame."""
+        return in_frame(expression, self.frame)
 
     def bits(self, derivation: Derivation) -> float:
         """What the derivation costs in this language."""
         return bits(self.grammar, derivation, self.allowed)
 
 
-def make_language(grammar: Grammar, problem: Problem, target: Target) -> Language:
-    """The language for equations of the target's order.
+def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges) -> Language:
+    """The language for equations of this frame of one state.
 
     Certain knowledge is enforced here, by leaving rules out: order, forcing, autonomy, allowed functions and
     variables, and whatever the range of the data makes undefined (log u where u is negative, 1/t at t = 0).
     """
+    if len(frame.states) > 1:
+        raise LgfError(
+            f"the grammar {quoted(grammar.name)} says equations of one state, but {', '.join(frame.names)} are "
+            "measured; give the equations to fit, or name one column."
+        )
     knowledge = problem.knowledge
     phrases: list[str] = []
     if knowledge.autonomous:
@@ -65,70 +83,72 @@ def make_language(grammar: Grammar, problem: Problem, target: Target) -> Languag
     if knowledge.functions is not None:
         phrases += [name for name in FUNCTIONS if name not in knowledge.functions]
     if knowledge.variables is not None:
-        names = ["t", "u", *("u" + "'" * k for k in range(1, target.order))]
-        phrases += [name for name in names if name not in knowledge.variables]
-    phrases += undefined_on(target)
+        phrases += [phrase(v) for v in ("t", *frame.variables) if str(v) not in knowledge.variables]
+    phrases += undefined_on(frame, ranges)
     forced = bool(problem.forced)
-    allowed = restrict(grammar, order=target.order, forced=forced, forbid=mentions(*phrases))
-    required = tuple(term_of(read_expression(text)) for text in knowledge.required or ())
-    return Language(grammar, target.order, forced, allowed, required, knowledge.stable)
+    allowed = restrict(grammar, order=frame.orders[0], forced=forced, forbid=mentions(*phrases))
+    required = tuple(term_of(read_expression(text, frame)) for text in knowledge.required or ())
+    return Language(grammar, frame, forced, allowed, required, knowledge.stable)
 
 
-def undefined_on(target: Target) -> list[str]:
-    """Phrases that have no finite value everywhere on the data."""
+def undefined_on(frame: Frame, ranges: Ranges) -> list[str]:
+    """Phrases of a grammar that have no finite value everywhere on the data."""
     phrases: list[str] = []
-    u, t = target.states[0], target.t
-    lowest, highest = min(float(u.min()), float(target.record.initial[:, 0].min())), float(u.max())
+    name = frame.names[0]
+    lowest, highest = ranges[Variable(name)]
     if lowest <= 0.0:
         phrases += ["log(u", "sqrt(u", "u^C"]
         if highest >= 0.0:
             phrases += ["/u"]
-    if target.order > 1:
-        du = target.states[1]
-        if du.min() <= 0.0 <= du.max():
+    if frame.orders[0] > 1:
+        lowest, highest = ranges[Variable(name, 1)]
+        if lowest <= 0.0 <= highest:
             phrases += ["/u'", "log(u'", "sqrt(u'"]
-    if t.min() <= 0.0:
+    start, stop = ranges["t"]
+    if start <= 0.0:
         phrases += ["/t", "log(t", "/log(t", "/sin("]
-    elif t.min() <= 1.0 <= t.max():
+    elif start <= 1.0 <= stop:
         phrases += ["/log(t"]
     return phrases
 
 
 def explicit_form(skeleton: Skeleton) -> Skeleton:
     """The same structure as u^(n) = right side where the highest derivative enters linearly, else unchanged."""
-    if skeleton.explicit is not None or skeleton.degree != 1:
+    if skeleton.right_sides is not None or skeleton.degree != 1:
         return skeleton
     coefficients = skeleton.polynomial
     assert coefficients is not None
     rest, leading = coefficients
     right, _ = canonical(mul(MINUS_ONE, rest, power(leading, MINUS_ONE)))
-    explicit = Skeleton(skeleton.highest, right)
+    explicit = Skeleton(skeleton.frame, ((skeleton.highest, right),))
     # Canonicalising may cancel a factor that mattered; then the original is the better statement.
     return explicit if explicit.structure == skeleton.structure else skeleton
 
 
 def linear_form(skeleton: Skeleton) -> Skeleton:
     """The same structure with C*(C*u + F)/D written as (C*u + C*F)/D, so that more constants enter linearly."""
-    if skeleton.explicit is None:
+    if skeleton.right_sides is None:
         return skeleton
-    summands = skeleton.right.args if skeleton.right.head == "+" else (skeleton.right,)
-    if not any(s.head == "*" and any(f.head == "+" for f in s.args) for s in summands):
+    terms = [s for right in skeleton.right_sides for s in summands(right)]
+    if not any(s.head == "*" and any(f.head == "+" for f in s.args) for s in terms):
         return skeleton
-    return numbered(skeleton.left, add(*(_drawn_in(s, i) for i, s in enumerate(summands))))
+    drawn = iter([_drawn_in(s, i) for i, s in enumerate(terms)])
+    rights = [add(*(next(drawn) for _ in summands(right))) for right in skeleton.right_sides]
+    return numbered(skeleton.frame, tuple(zip((left for left, _ in skeleton.sides), rights, strict=True)))
 
 
 def _drawn_in(summand: Expression, position: int) -> Expression:
     """A product C*(sum)*rest with the open constant drawn into the sum, if that leaves the family as it is."""
-    factors = summand.args if summand.head == "*" else ()
-    sums = [f for f in factors if f.head == "+"]
-    if not factors or factors[0].head != "constant" or len(sums) != 1:
+    parts = summand.args if summand.head == "*" else ()
+    sums = [f for f in parts if f.head == "+"]
+    if not parts or parts[0].head != "constant" or len(sums) != 1:
         return summand
     fixed = [term for term in sums[0].args if _coefficient(term) is None]
     if len(fixed) != 1:
         return summand
     fresh = constant(1_000_000 + position)  # any index that is not in use; the caller numbers anew
     terms = (mul(fresh, term) if term is fixed[0] else term for term in sums[0].args)
-    return mul(add(*terms), *(f for f in factors[1:] if f is not sums[0]))
+    return mul(add(*terms), *(f for f in parts[1:] if f is not sums[0]))
 
 
 def _coefficient(term: Expression) -> Expression | None:
@@ -138,16 +158,16 @@ def _coefficient(term: Expression) -> Expression | None:
 
 
 def terms_of(skeleton: Skeleton) -> tuple[Expression, ...]:
-    """The summands of the right side (or of the residual), without their open or numerical coefficients."""
-    body = skeleton.right if skeleton.explicit is not None else skeleton.residual
-    return tuple(term_of(summand) for summand in (body.args if body.head == "+" else (body,)))
+    """The summands of the right sides (or of the residual), without their open or numerical coefficients."""
+    return tuple(term_of(summand) for _, summand in rows_of(skeleton))
+
+
+def rows_of(skeleton: Skeleton) -> tuple[tuple[int, Expression], ...]:
+    """(equation, summand) of every summand of the right sides, or of the residual of an implicit equation."""
+    bodies = skeleton.residuals if skeleton.right_sides is None else skeleton.right_sides
+    return tuple((i, summand) for i, body in enumerate(bodies) for summand in summands(body))
 
 
 def term_of(summand: Expression) -> Expression:
     """The summand without its open or numerical coefficient, canonical."""
-    factors = summand.args if summand.head == "*" else (summand,)
-    return canonical(mul(*(f for f in factors if f.head not in ("constant", "number"))))[0]
-
-
-def _has_term(skeleton: Skeleton, term: Expression) -> bool:
-    return term in terms_of(skeleton)
+    return canonical(mul(*(f for f in factors(summand) if f.head not in ("constant", "number"))))[0]

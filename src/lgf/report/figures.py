@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from lgf.expression.frame import Variable
 from lgf.runs.request import Run
 
 MOST_EXPERIMENTS = 6  # panels in one figure
@@ -23,35 +24,32 @@ def trajectory_figure(run: Run) -> Figure:
     """Measured samples with the solved equation through them, and the residuals below, for each experiment."""
     observations = run.question.problem.observations
     shown = range(min(len(observations), MOST_EXPERIMENTS))
-    panels = [(e, derivative) for e in shown for derivative in observations[e].measured]
+    panels = [(e, variable) for e in shown for variable in observations[e].columns]
     figure = _figure(9.0, 1.2 + 2.6 * len(panels))
     heights = [height for _ in panels for height in (3, 1)]
     axes = figure.subplots(2 * len(panels), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)[:, 0]
-    for panel, (e, derivative) in enumerate(panels):
-        observation = observations[e]
-        values = observation.column(derivative)
-        assert values is not None
-        _panel(axes[2 * panel], axes[2 * panel + 1], run, e, derivative, values)
+    for panel, (e, variable) in enumerate(panels):
+        _panel(axes[2 * panel], axes[2 * panel + 1], run, e, variable)
     hidden = len(observations) - len(shown)
     axes[-1].set_xlabel("t" + (f"     ({hidden} more experiments are not drawn)" if hidden else ""))
     return figure
 
 
-def _panel(above: Axes, below: Axes, run: Run, experiment: int, derivative: int, values: np.ndarray) -> None:
+def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variable) -> None:
     observation = run.question.problem.observations[experiment]
-    t, name = observation.t, "u" + "'" * derivative
+    t, values = observation.t, observation.values[:, observation.columns.index(variable)]
     fine = np.union1d(t, np.linspace(t[0], t[-1], 1000))
     solved = run.trajectory(experiment, fine)
     above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
-    above.plot(fine, solved.states[:, derivative], color=_MODEL, linewidth=1.5, label="equation")
-    above.set_ylabel(name)
+    above.plot(fine, solved[variable], color=_MODEL, linewidth=1.5, label="equation")
+    above.set_ylabel(str(variable), parse_math=False)
     above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may have dollars in it
     above.tick_params(labelbottom=False)
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.25 * (high - low) or 1.0
     above.set_ylim(low - margin, high + margin)
     above.legend(loc="upper right", fontsize=8, frameon=False)
-    residuals = values - solved.states[np.searchsorted(fine, t), derivative]
+    residuals = values - solved[variable][np.searchsorted(fine, t)]
     below.axhline(0.0, color=_QUIET)
     below.plot(t, residuals, ".", color=_MEASURED, markersize=3)
     below.set_ylabel("residual", fontsize=8)

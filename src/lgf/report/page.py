@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.expression.print import format_number, plain
+from lgf.expression.tree import summands
 from lgf.report.figures import figures, png
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
@@ -18,7 +19,8 @@ REPORT = "report.html"
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 h1 { font-size: 1.3rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #ddd }
-.equation { font: 1.4rem/1.6 ui-monospace, monospace; background: #f5f6f7; padding: .7rem 1rem; overflow-x: auto }
+.equation { font: 1.4rem/1.6 ui-monospace, monospace; background: #f5f6f7; padding: .7rem 1rem; overflow-x: auto;
+  white-space: pre-line }
 table { border-collapse: collapse; font-size: .9rem } td, th { padding: .2rem .8rem .2rem 0; text-align: left }
 th { border-bottom: 1px solid #999 } tr.chosen { background: #fbe9e6 } code { overflow-wrap: anywhere }
 img { max-width: 100% } .warning, .error { color: #a33 } footer { color: #777; font-size: .85rem; margin-top: 2rem }
@@ -38,33 +40,31 @@ def write_report(run: Run, folder: str | Path) -> Path:
 def report(run: Run, images: dict[str, bytes]) -> str:
     """The report as HTML: no scripts, nothing from outside, images inside."""
     parts = [
-        f'<p class="equation">{_text(run.equation)}</p>',
+        f'<p class="equation">{_text(run.system)}</p>',
         _paragraph(_summary(run)),
-        _section("Constants", _constants(run.equation), _initial(run)),
+        _section("Constants", _constants(run.system), _initial(run)),
         _section("Stability", _paragraph(_stability(run))),
         _section("Trajectory", _image(images["trajectory"], "The equation's solution through the measured samples.")),
         _section(
             "What the data cannot tell apart",
             _paragraph(_alternatives(run)),
-            _table(_rows(run), chosen=str(run.equation)) if len(run.indistinguishable) > 1 else "",
+            _table(_rows(run), chosen=str(run.system)) if len(run.indistinguishable) > 1 else "",
         ),
         _section(
             "Simple against accurate",
             _image(images["front"], "Error against complexity."),
-            _table(_front(run), chosen=str(run.equation)),
+            _table(_front(run), chosen=str(run.system)),
         ),
         _section("What was known", _list(_knowledge(run))),
         _section("The data", _source(run), _list(_data(run)), _findings(run)),
         _section("The search", _paragraph(_search(run)), _image(images["history"], "Objective over evaluations.")),
-        _section(
-            "In other forms", f"<pre>{_text(run.equation.latex())}</pre><pre>{_text(run.equation.python())}</pre>"
-        ),
+        _section("In other forms", f"<pre>{_text(run.system.latex())}</pre><pre>{_text(run.system.python())}</pre>"),
         _section("Settings", _settings(run)),
     ]
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     body = "\n".join(parts)
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(run.equation)}</title>'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(run.system)}</title>'
         f"<style>{_STYLE}</style></head><body>\n<h1>Latent Grammar Flow: the equation found</h1>\n{body}\n"
         f"<footer>Seed {run.question.seed}; {_text(versions)}.</footer>\n</body></html>\n"
     )
@@ -81,10 +81,10 @@ def _summary(run: Run) -> str:
     return said + "."
 
 
-def _constants(equation: Equation) -> str:
-    errors = equation.errors or (math.nan,) * len(equation.values)
+def _constants(system: System) -> str:
+    errors = system.errors or (math.nan,) * len(system.values)
     rows = []
-    for term, (value, error) in zip(_terms(equation), zip(equation.values, errors, strict=True), strict=True):
+    for term, (value, error) in zip(_terms(system), zip(system.values, errors, strict=True), strict=True):
         determined = error < abs(value)
         rows.append(
             {
@@ -97,25 +97,26 @@ def _constants(equation: Equation) -> str:
     return _table(rows) if rows else _paragraph("The equation has no constants.")
 
 
-def _terms(equation: Equation) -> list[str]:
-    """For each constant the summand it stands in, with C in its place."""
+def _terms(system: System) -> list[str]:
+    """For each constant the summand it stands in, with C in its place; of a system, the derivative it drives too."""
     terms: dict[int, str] = {}
-    for side in (equation.skeleton.left, equation.skeleton.right):
-        for summand in side.args if side.head == "+" else (side,):
+    for highest, sides in zip(system.frame.highest, system.skeleton.sides, strict=True):
+        for summand in (s for side in sides for s in summands(side)):
             inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
             for i in inside:
-                names = ["C" if k == i else format_number(v) for k, v in enumerate(equation.values)]
-                terms[i] = plain(summand, names)
-    return [terms[i] for i in range(len(equation.values))]
+                names = ["C" if k == i else format_number(v) for k, v in enumerate(system.values)]
+                where = f"{highest}: " if len(system.frame.states) > 1 else ""
+                terms[i] = where + plain(summand, names)
+    return [terms[i] for i in range(len(system.values))]
 
 
 def _initial(run: Run) -> str:
     rows = []
     for observation, state in zip(run.question.problem.observations, run.best.fit.initial, strict=True):
-        given = len(observation.initial or ())
         row: dict[str, Any] = {"experiment": observation.name or "the record", "t": format_number(observation.t[0])}
-        for k, value in enumerate(state):
-            row["u" + "'" * k] = f"{format_number(float(value))} ({'given' if k < given else 'fitted'})"
+        for variable, value in zip(run.frame.variables, state, strict=True):
+            source = "given" if variable in observation.initial else "fitted"
+            row[str(variable)] = f"{format_number(float(value))} ({source})"
         rows.append(row)
     return _paragraph("Initial state:") + _table(rows)
 
@@ -168,7 +169,7 @@ def _knowledge(run: Run) -> Sequence[str]:
     known = run.question.problem.knowledge
     enforced = "; only such equations were proposed."
     uses = {
-        "The system is driven": "; given to every equation as F.",
+        "The system is driven": "; given to every equation.",
         "The system is": "; an equation that contradicts this is ranked below its equals.",
         "The coefficient of": "; kept while the constants were fitted.",
         "Every other constant": "; kept while the constants were fitted.",
@@ -178,9 +179,9 @@ def _knowledge(run: Run) -> Sequence[str]:
         use = next((use for begin, use in uses.items() if sentence.startswith(begin)), enforced)
         said.append(sentence.rstrip(".") + use)
     for observation in run.question.problem.observations:
-        if observation.forcing is not None:
-            name = f"Experiment {observation.name!r}" if observation.name else "The experiment"
-            said.append(f"{name} is driven by F = {observation.forcing.describe()}; given to every equation.")
+        name = f"Experiment {observation.name!r}" if observation.name else "The experiment"
+        for signal, forcing in observation.inputs.items():
+            said.append(f"{name} is driven by {signal} = {forcing.describe()}; given to every equation.")
     said += [f"The user's own equation {text} was tried first." for text in run.question.start]
     return said or ["Nothing but the data."]
 
@@ -192,7 +193,7 @@ def _source(run: Run) -> str:
 def _data(run: Run) -> Sequence[str]:
     said = []
     for number, o in enumerate(run.question.problem.observations, start=1):
-        measured = " and ".join("u" + "'" * k for k in o.measured)
+        measured = " and ".join(map(str, o.columns))
         name = o.name or f"Experiment {number}"
         said.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
     return said if len(said) <= 20 else [*said[:20], f"{len(said) - 20} more experiments."]

@@ -37,7 +37,7 @@ from lgf.runs.serialisation import (
 )
 from lgf.search.candidate import Candidate
 
-FORMAT = 1
+FORMAT = 2
 LARGEST = 500_000_000  # bytes of a file that is read
 JOURNAL = "candidates.jsonl"
 _QUESTION, _ANSWER = "run.json", "equation.json"
@@ -123,18 +123,18 @@ def write_run(run: Run, folder: str | Path) -> None:
     path = Path(folder)
     if not holds_run(path):
         write_atomically(open_run(path, run.question), "".join(line + "\n" for line in run.journal).encode())
-    equation = run.equation
+    system = run.system
     rows = front_rows(run)
     table = io.StringIO()
     writer = csv.DictWriter(table, list(rows[0]) if rows else ["equation"])
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(path / "front.csv", table.getvalue().encode())
-    write_atomically(path / "equation.tex", (equation.latex() + "\n").encode())
-    write_atomically(path / "equation.py", equation.python().encode())
+    write_atomically(path / "equation.tex", (system.latex() + "\n").encode())
+    write_atomically(path / "equation.py", system.python().encode())
     facts = {
-        "text": str(equation),
-        "equation": equation.to_dict(),
+        "text": str(system),
+        "system": system.to_dict(),
         "initial": run.best.fit.initial,
         "branches": run.branches,
         "best": candidate_to_plain(run.best),

@@ -2,7 +2,7 @@
 
 import platform
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import lgf
-from lgf.data import Finding, Problem, check, make_forcing
+from lgf.data import Finding, Problem, check, make_inputs
 from lgf.data.experiments import ForcingLike
 from lgf.equation.operator_form import in_operator_form
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
-from lgf.expression.parse import ReadingError, read_equation
-from lgf.expression.tree import Expression, symbol
+from lgf.expression.frame import Frame
+from lgf.expression.parse import ReadingError, read_equations
 from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form
@@ -27,9 +28,10 @@ from lgf.runs.serialisation import Plain
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.discover import PRESETS, Discovery, DiscoverySettings, discover
 from lgf.search.loop import Iteration
-from lgf.solver.solve import solve
+from lgf.solver.forcing import Forcing
+from lgf.solver.solve import Initial, solve
 from lgf.solver.stability import assess
-from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory
+from lgf.solver.trajectory import SolveStatus, Trajectory
 
 UNSAID_BITS = 24.0  # what a user's own equation costs that the grammar cannot say: as much as the dearest enumerated
 Notify = Callable[[Iteration | Tick], None]
@@ -75,19 +77,24 @@ class Run:
     journal: tuple[str, ...] = field(default=(), repr=False)
     discovery: Discovery | None = field(default=None, repr=False)  # in full; not kept in a run folder
 
+    @property
+    def frame(self) -> Frame:
+        """Which states and inputs the chosen system has."""
+        return self.best.skeleton.frame
+
     @cached_property
-    def equation(self) -> Equation:
-        """The chosen equation, with F alone on the right where there is a forcing."""
+    def system(self) -> System:
+        """The chosen system; one equation with an input has that input alone on the right."""
         return self.shown(self.best)
 
-    def shown(self, candidate: Candidate) -> Equation:
-        """The candidate's equation as a reader wants it, with errors."""
+    def shown(self, candidate: Candidate) -> System:
+        """The candidate's system as a reader wants it, with errors."""
         fit = candidate.fit
-        equation = Equation(fit.skeleton, fit.values, fit.errors, common_formula(self.question.problem))
-        return in_operator_form(equation, fit.covariance)
+        system = System(fit.skeleton, fit.values, fit.errors, self.question.problem.formulas)
+        return in_operator_form(system, fit.covariance)
 
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
-        """The solution of the chosen equation from the state at the start of this experiment (at its times, or t)."""
+        """The solution of the chosen system from the state at the start of this experiment (at its times, or t)."""
         problem = self.question.problem
         observation = problem.observations[experiment]
         start = observation.t[0]
@@ -97,29 +104,30 @@ class Run:
             raise LgfError(f"t begins at {wanted[0]:.6g}, before the record at {start:.6g}; use simulate for that.")
         whole = np.union1d([start], wanted)
         solved = solve(
-            Equation(self.best.skeleton, self.best.fit.values), self.best.fit.initial[experiment], whole,
-            problem.forcing(experiment), branch=self.branches[experiment],
+            System(self.best.skeleton, self.best.fit.values), self.best.fit.initial[experiment], whole,
+            problem.signals(experiment), branch=self.branches[experiment],
         )  # fmt: skip
         rows = np.searchsorted(whole, wanted)[places]
-        forcing = None if solved.forcing is None else solved.forcing[rows]
-        return Trajectory(times, solved.states[rows], forcing, solved.status)
+        inputs = {name: column[rows] for name, column in solved.inputs.items()}
+        return Trajectory(times, solved.values[rows], solved.variables, inputs, solved.status)
 
-    def simulate(self, t: ArrayLike, initial: Sequence[float], forcing: ForcingLike = None) -> Trajectory:
-        """The solution of the chosen equation from any initial state (u, u', ...) at t[0], under any forcing.
+    def simulate(
+        self, t: ArrayLike, initial: Initial, forcing: ForcingLike | Mapping[str, ForcingLike] = None
+    ) -> Trajectory:
+        """The solution of the chosen system from any initial state at t[0], in order or by name, under any inputs.
 
-        Without a forcing that of the data is taken, if it was one formula.
+        Inputs that are not given are those of the data, where they are formulas.
         """
         times = np.asarray(t, float)
-        drive = make_forcing(forcing, times)
-        if drive is None and self.best.skeleton.forced:
-            formula = common_formula(self.question.problem)
-            if formula is None:
-                raise LgfError("the forcing of the data was given by samples; say what drives the system now.")
-            drive = Forcing.from_formula(formula)
-        try:
-            return solve(Equation(self.best.skeleton, self.best.fit.values), tuple(initial), times, drive)
-        except ValueError as error:
-            raise LgfError(str(error)) from error
+        known = {name: Forcing.from_formula(f) for name, f in self.question.problem.formulas}
+        inputs = {**known, **make_inputs(_named(forcing, self.frame), times)}
+        missing = [s.args[0] for s in self.frame.input_symbols if s in self.best.skeleton.symbols]
+        missing = [name for name in missing if name not in inputs]
+        if missing:
+            raise LgfError(
+                f"the forcing {missing[0]} of the data was given by samples; say what drives the system now."
+            )
+        return solve(System(self.best.skeleton, self.best.fit.values), initial, times, inputs)
 
 
 def ask(
@@ -192,41 +200,46 @@ def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem)
     """The user's own equations as proposals; numbers in them are open, for the data to say."""
     proposals = []
     for text in texts:
-        try:
-            sides = read_equation(text)
-            has_open = any(node.head == "constant" for side in sides for node in side.nodes())
-            skeleton = Skeleton.read(text) if has_open else Equation.read(text).skeleton
-        except ReadingError as error:
-            raise LgfError(f"the equation {quoted(text)} cannot be read: {error.message}.") from error
-        except (TypeError, ValueError) as error:
-            raise LgfError(f"the equation {quoted(text)} cannot be used: {error}.") from error
-        if any(s.args[0] not in ("t", "F", "u") for s in skeleton.symbols):
-            raise LgfError(
-                f"the equation {quoted(text)} is about other states than u; write it in t, u, u', ... and F."
-            )
-        if skeleton.order not in problem.orders:
-            raise LgfError(
-                f"the equation {quoted(text)} is of order {skeleton.order}, but order "
-                f"{' or '.join(map(str, problem.orders))} is looked for; change one of the two."
-            )
-        if symbol("F") in skeleton.symbols and not problem.forced:
-            raise LgfError(f"the equation {quoted(text)} contains the forcing F, but none is given; give one.")
-        said = encoding(grammar, skeleton, skeleton.order, bool(problem.forced))
+        skeleton = _read_start(text, problem)
+        said = encoding(grammar, skeleton, bool(problem.forced))
         bits = said.bits if said.derivation is not None else UNSAID_BITS
         proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))
     return proposals
 
 
-def common_formula(problem: Problem) -> Expression | None:
-    """The formula of the forcing where all experiments have the same one, else None."""
-    forcings = [problem.forcing(e) for e in range(len(problem.observations))]
-    formulas = {None if f is None else f.formula for f in forcings}
-    return formulas.pop() if len(formulas) == 1 else None
+def _read_start(text: str, problem: Problem) -> Skeleton:
+    """The user's equations in one of the problem's frames."""
+    widest = problem.frames[-1]
+    try:
+        sides = read_equations(text, widest)
+        orders = [max((n.args[1] for e in pair for n in e.nodes() if n.head == "symbol"), default=0) for pair in sides]
+        frame = next((f for f in problem.frames if len(f.states) > 1 or f.orders[0] == orders[0]), None)
+        if frame is None:
+            wanted = " or ".join(str(f.orders[0]) for f in problem.frames)
+            raise LgfError(
+                f"the equation {quoted(text)} is of order {orders[0]}, but order {wanted} is looked for; change one of "
+                "the two."
+            )
+        has_open = any(n.head == "constant" for pair in sides for e in pair for n in e.nodes())
+        return Skeleton.read(text, frame) if has_open else System.read(text, frame=frame).skeleton
+    except ReadingError as error:
+        raise LgfError(f"the equation {quoted(text)} cannot be read: {error.message}.") from error
+
+
+def _named(forcing: ForcingLike | Mapping[str, ForcingLike], frame: Frame) -> Mapping[str, ForcingLike] | ForcingLike:
+    """Inputs by name: a single one that is not named is that of a frame with one input."""
+    if forcing is None or isinstance(forcing, Mapping):
+        for name in forcing or ():
+            if name not in frame.inputs:
+                raise LgfError(f"the input {quoted(name)} is not known; the inputs are {', '.join(frame.inputs)}.")
+        return forcing
+    if len(frame.inputs) > 1:
+        raise LgfError(f"the system has the inputs {', '.join(frame.inputs)}; say which one is given, by name.")
+    return {frame.inputs[0]: forcing} if frame.inputs else None
 
 
 def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
     if candidate.stability is not None or candidate.fit.status is not SolveStatus.OK:
         return candidate
-    target = discovery.targets[candidate.skeleton.order]
-    window = float(target.t.min()), float(target.t.max())
-    return replace(candidate, stability=assess(candidate.fit.equation(target), float(target.scales[0]), window))
+    target = discovery.targets[candidate.skeleton.frame]
+    return replace(candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window))

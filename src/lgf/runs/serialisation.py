@@ -11,14 +11,16 @@ from pydantic import TypeAdapter
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation, Problem
 from lgf.equation.skeleton import Skeleton
+from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.constants import ConstantFit
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.discover import DiscoverySettings
 from lgf.search.loop import Iteration
+from lgf.solver.forcing import Forcing
 from lgf.solver.stability import Stability, Verdict
-from lgf.solver.trajectory import Forcing, SolveStatus
+from lgf.solver.trajectory import SolveStatus
 
 Plain = dict[str, Any]
 _SETTINGS = TypeAdapter(DiscoverySettings)
@@ -42,27 +44,27 @@ def jsonable(value: Any) -> Any:
 def problem_to_plain(problem: Problem) -> Plain:
     """Everything measured and known."""
     known = problem.knowledge
-    knowledge = {name: getattr(known, name) for name in Knowledge.__dataclass_fields__ if name != "forcing"}
+    knowledge = {name: getattr(known, name) for name in Knowledge.__dataclass_fields__}
     observations = [
         {
             "name": o.name,
             "t": o.t,
             "values": o.values,
-            "measured": o.measured,
+            "columns": [str(v) for v in o.columns],
             "weights": o.weights,
-            "initial": o.initial,
-            "forcing": _forcing_to_plain(o.forcing),
+            "initial": {str(v): value for v, value in o.initial.items()},
+            "inputs": _inputs_to_plain(o.inputs),
         }
         for o in problem.observations
     ]
-    knowledge["forcing"] = _forcing_to_plain(known.forcing)
+    knowledge["inputs"] = _inputs_to_plain(known.inputs)
     return jsonable({"knowledge": knowledge, "observations": observations})
 
 
 def problem_from_plain(data: Plain) -> Problem:
     """The problem that `problem_to_plain` described."""
     known = dict(data["knowledge"])
-    known["forcing"] = _forcing_from_plain(known["forcing"])
+    known["inputs"] = _inputs_from_plain(known["inputs"])
     if known["bounds"] is not None:
         known["bounds"] = {term: (float(low), float(high)) for term, (low, high) in known["bounds"].items()}
     if known["constants"] is not None:
@@ -71,10 +73,10 @@ def problem_from_plain(data: Plain) -> Problem:
         Observation(
             _array(o["t"]),
             _array(o["values"]),
-            tuple(o["measured"]),
+            tuple(Variable.read(text) for text in o["columns"]),
             None if o["weights"] is None else _array(o["weights"]),
-            None if o["initial"] is None else tuple(o["initial"]),
-            _forcing_from_plain(o["forcing"]),
+            {Variable.read(text): float(value) for text, value in o["initial"].items()},
+            _inputs_from_plain(o["inputs"]),
             str(o["name"]),
         )
         for o in data["observations"]
@@ -118,9 +120,11 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
     fit, proposal, judged = candidate.fit, candidate.proposal, candidate.stability
     return jsonable(
         {
+            "frame": frame_to_plain(fit.skeleton.frame),
             "skeleton": str(fit.skeleton),
             "values": fit.values,
             "loss": fit.loss,
+            "losses": fit.losses,
             "objective": candidate.objective,
             "complexity": candidate.complexity,
             "held_out": candidate.held_out,
@@ -142,27 +146,32 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
 
 def candidate_from_plain(data: Plain) -> Candidate:
     """The candidate that `candidate_to_plain` described."""
-    skeleton = Skeleton.read(data["skeleton"])
+    frame = frame_from_plain(data["frame"])
+    skeleton = Skeleton.read(data["skeleton"], frame)
     p = skeleton.n_constants
     values = tuple(float(v) for v in data["values"])
     if len(values) != p:
         raise ValueError(f"{len(values)} values for {p} constants of {data['skeleton']}")
     derivation, start, judged = data["derivation"], data["start"], data["stability"]
     proposal = Proposal(
-        Skeleton.read(data["proposed"]),
+        Skeleton.read(data["proposed"], frame),
         float(data["bits"]),
         None if derivation is None else tuple(int(r) for r in derivation),
         str(data["origin"]),
         start=None if start is None else tuple(float(v) for v in start),
     )
     initial = _array(data["initial"])
-    if initial.ndim != 2 or initial.shape[1] != skeleton.order:
-        raise ValueError(f"initial states of shape {initial.shape} for an equation of order {skeleton.order}")
+    if initial.ndim != 2 or initial.shape[1] != frame.dimension:
+        raise ValueError(f"initial states of shape {initial.shape} for a state vector of length {frame.dimension}")
+    losses = _array(data["losses"])
+    if losses.shape != (len(frame.columns),):
+        raise ValueError(f"{losses.size} losses for {len(frame.columns)} columns")
     fit = ConstantFit(
         skeleton,
         values,
         float(data["residual"]),
         float(data["loss"]),
+        losses,
         _array(data["covariance"]).reshape(p, p),
         initial,
         SolveStatus(data["status"]),
@@ -184,15 +193,29 @@ def _array(values: Any) -> np.ndarray:
     return np.array(values, dtype=object).astype(float)
 
 
-def _forcing_to_plain(forcing: Forcing | None) -> Plain | None:
-    if forcing is None:
-        return None
-    return {"formula": None if forcing.formula is None else plain(forcing.formula), "samples": forcing.samples}
+def frame_to_plain(frame: Frame) -> Plain:
+    """The states with their orders, and the inputs."""
+    return {"states": [[name, order] for name, order in frame.states], "inputs": list(frame.inputs)}
 
 
-def _forcing_from_plain(data: Plain | None) -> Forcing | None:
-    if data is None:
-        return None
+def frame_from_plain(data: Plain) -> Frame:
+    """The frame that `frame_to_plain` described."""
+    states = tuple((str(name), int(order)) for name, order in data["states"])
+    return Frame(states, tuple(str(name) for name in data["inputs"]))
+
+
+def _inputs_to_plain(inputs: Mapping[str, Forcing]) -> Plain:
+    return {
+        name: {"formula": None if f.formula is None else plain(f.formula), "samples": f.samples}
+        for name, f in inputs.items()
+    }
+
+
+def _inputs_from_plain(data: Plain) -> dict[str, Forcing]:
+    return {str(name): _forcing_from_plain(one) for name, one in data.items()}
+
+
+def _forcing_from_plain(data: Plain) -> Forcing:
     if data["formula"] is not None:
         return Forcing.from_formula(read_expression(data["formula"]))
     samples = _array(data["samples"])

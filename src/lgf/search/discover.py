@@ -10,7 +10,9 @@ import numpy as np
 from lgf import __version__
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation, Problem
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
+from lgf.expression.frame import Frame, Variable
 from lgf.fit.settings import FitMethod, FitSettings
 from lgf.fit.target import Target, make_target
 from lgf.grammar import Grammar
@@ -64,7 +66,7 @@ class Discovery:
     history: tuple[Iteration, ...]
     problem: Problem
     completions: tuple[Completion, ...]
-    targets: dict[int, Target]
+    targets: dict[Frame, Target]
     settings: DiscoverySettings
     seed: int
     evaluations: int
@@ -75,19 +77,19 @@ class Discovery:
     @property
     def target(self) -> Target:
         """What the best equation was fitted to."""
-        return self.targets[self.best.skeleton.order]
+        return self.targets[self.best.skeleton.frame]
 
     @property
-    def equation(self) -> Equation:
-        """The chosen equation with values and errors."""
-        return self.best.fit.equation(self.target)
+    def system(self) -> System:
+        """The chosen system with values and errors."""
+        return self.best.fit.system(self.target)
 
 
-MakeProposer = Callable[[Sequence[Language], dict[int, Target], DiscoverySettings, int], Proposer]
+MakeProposer = Callable[[Sequence[Language], dict[Frame, Target], DiscoverySettings, int], Proposer]
 
 
 def without_model(
-    languages: Sequence[Language], targets: dict[int, Target], settings: DiscoverySettings, seed: int
+    languages: Sequence[Language], targets: dict[Frame, Target], settings: DiscoverySettings, seed: int
 ) -> Proposer:
     """The proposer of choice where no trained model is at hand: missing terms first, evolution beside them."""
     return MixedProposer(MissingTermProposer(languages, targets), EvolutionProposer(languages, seed), MISSING_SHARE)
@@ -96,9 +98,10 @@ def without_model(
 def warm_up() -> None:
     """Compiles the kernels of the fit, or loads them, by one small fit."""
     t = np.linspace(0.0, 1.0, 12)
-    problem = Problem((Observation(t, np.exp(-t), initial=(1.0,)),), Knowledge(order=1))
-    target = make_target(problem, 1, [complete(problem.observations[0], 1, "whittaker")])
-    Evaluator({1: target})(Proposal(Skeleton.read("u' = C*u + C*sin(C*t)"), 0.0))
+    problem = Problem((Observation(t, np.exp(-t), initial={Variable("u"): 1.0}),), Knowledge(order=1))
+    frame = problem.frames[0]
+    target = make_target(problem, frame, [complete(problem.observations[0], frame, "whittaker")])
+    Evaluator({frame: target})(Proposal(Skeleton.read("u' = C*u + C*sin(C*t)"), 0.0))
 
 
 def discover(
@@ -119,12 +122,12 @@ def discover(
     search early; what was found so far is still chosen from.
     """
     started = time.monotonic()
-    orders = problem.orders
+    frames = problem.frames
     completions = tuple(
-        complete(o, max(orders), settings.smoothing, problem.forcing(e)) for e, o in enumerate(problem.observations)
+        complete(o, frames[-1], settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)
     )
-    targets = {o: make_target(problem, o, completions, all_modes=settings.all_modes) for o in orders}
-    languages = [make_language(grammar, problem, targets[o]) for o in orders]
+    targets = {frame: make_target(problem, frame, completions, all_modes=settings.all_modes) for frame in frames}
+    languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in frames]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
@@ -155,8 +158,8 @@ def discover(
     best = choose(
         last,
         problem.n_samples,
-        lambda c: confirmed(c, problem, targets[c.skeleton.order]),
-        lambda c: handicap_of(c, problem, targets[c.skeleton.order], settings.objective.criterion),
+        lambda c: confirmed(c, problem, targets[c.skeleton.frame]),
+        lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion),
     )
     return Discovery(
         best=best,

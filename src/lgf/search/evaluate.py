@@ -9,12 +9,13 @@ from lgf.data.knowledge import Knowledge
 from lgf.equation.complexity import node_count
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.canonical import canonical
+from lgf.expression.frame import Frame
 from lgf.expression.parse import read_expression
-from lgf.expression.tree import fill
+from lgf.expression.tree import factors, fill
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
 from lgf.fit.target import Target
-from lgf.language.language import terms_of
+from lgf.language.language import rows_of, term_of
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.objective import ObjectiveSettings, objective
 from lgf.solver.stability import assess
@@ -24,7 +25,7 @@ from lgf.solver.stability import assess
 class Evaluator:
     """Everything that turns a proposal into a candidate; picklable."""
 
-    targets: dict[int, Target]  # by order
+    targets: dict[Frame, Target]
     knowledge: Knowledge = field(default_factory=Knowledge)
     fit: FitSettings = FitSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
@@ -33,15 +34,14 @@ class Evaluator:
     def __call__(self, proposal: Proposal) -> Candidate:
         """The fitted, judged candidate."""
         skeleton = proposal.skeleton
-        target = self.targets[skeleton.order]
+        target = self.targets[skeleton.frame]
         fit = fit_constants(
             skeleton, target, self.fit, bounds=bounds_of(skeleton, self.knowledge), start=proposal.start
         )
         stability = None
         if (self.stability or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
-            window = float(target.t.min()), float(target.t.max())
-            stability = assess(fit.equation(target), float(target.scales[0]), window)
-        complexity = node_count(fill(skeleton.residual, fit.values))
+            stability = assess(fit.system(target), target.sizes, target.window)
+        complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         worth = objective(
             fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,
             target.initial_length, self.objective,
@@ -66,12 +66,11 @@ def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:
     bounds = np.full((skeleton.n_constants, 2), (-np.inf, np.inf))
     if knowledge.constants is not None:
         bounds[:] = knowledge.constants
-    known = {canonical(read_expression(text))[0]: limits for text, limits in (knowledge.bounds or {}).items()}
-    body = skeleton.right if skeleton.explicit is not None else skeleton.residual
-    summands = body.args if body.head == "+" else (body,)
-    for summand, term in zip(summands, terms_of(skeleton), strict=True):
-        factors = summand.args if summand.head == "*" else (summand,)
-        coefficient = next((f.args[0] for f in factors if f.head == "constant"), None)
+    terms = {text: read_expression(text, skeleton.frame) for text in knowledge.bounds or {}}
+    known = {canonical(term)[0]: (knowledge.bounds or {})[text] for text, term in terms.items()}
+    for _, summand in rows_of(skeleton):
+        coefficient = next((f.args[0] for f in factors(summand) if f.head == "constant"), None)
+        term = term_of(summand)
         if coefficient is not None and term in known:
             bounds[coefficient] = known[term]
     return bounds

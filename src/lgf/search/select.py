@@ -9,6 +9,7 @@ import numpy as np
 
 from lgf.data.observation import Problem
 from lgf.equation.simplification import simplify
+from lgf.expression.frame import Frame
 from lgf.fit.constants import fit_constants
 from lgf.fit.target import Target, make_target
 from lgf.language.cheapest_derivation import encoding
@@ -45,8 +46,8 @@ def finalists(
     again = mapper(patient, [c.proposal for c in chosen])
     polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in chosen])
     best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, again, polished, strict=True)]
-    by_order = {language.order: language for language in languages}
-    simpler = [_simplified(c, evaluator.targets[c.skeleton.order], by_order.get(c.skeleton.order)) for c in best]
+    by_frame = {language.frame: language for language in languages}
+    simpler = [_simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame)) for c in best]
     best += mapper(patient, [p for p in simpler if p is not None and population.claim(p.skeleton.structure)])
     for candidate in best:
         population.add(candidate)
@@ -57,12 +58,12 @@ def _simplified(candidate: Candidate, target: Target, language: Language | None)
     """The proposal of what is left without negligible terms; None if all matter, or the language cannot say it."""
     if language is None or not math.isfinite(candidate.loss):
         return None
-    equation = candidate.fit.equation(target)
-    left = simplify(equation, target.environment)
-    if left is equation:
+    system = candidate.fit.system(target)
+    left = simplify(system, target.environment)
+    if left is system:
         return None
     try:
-        said = encoding(language.grammar, linear_form(explicit_form(left.skeleton)), language.order, language.forced)
+        said = encoding(language.grammar, linear_form(explicit_form(left.skeleton)), language.forced)
     except ValueError:
         return None
     found = None if said.derivation is None else propose(language, said.derivation, "simplified")
@@ -71,15 +72,15 @@ def _simplified(candidate: Candidate, target: Target, language: Language | None)
 
 def confirmed(candidate: Candidate, problem: Problem, target: Target) -> bool:
     """Whether an independent solver, fit for stiff equations, comes to the same trajectories as the kernels."""
-    equation = candidate.fit.equation(target)
+    system = candidate.fit.system(target)
     for e, observation in enumerate(problem.observations):
-        start, forcing = tuple(candidate.fit.initial[e]), problem.forcing(e)
+        start, signals = tuple(candidate.fit.initial[e]), problem.signals(e)
         branch = float(target.record.root[e]), float(target.record.root_slope[e])
-        ours = solve(equation, start, observation.t, forcing, branch=branch)
-        theirs = solve_by_reference(equation, start, observation.t, forcing, branch)
+        ours = solve(system, start, observation.t, signals, branch=branch)
+        theirs = solve_by_reference(system, start, observation.t, signals, branch)
         if theirs.status is not SolveStatus.OK or ours.status is not SolveStatus.OK:
             return False
-        if not relative_l2(theirs.u, ours.u) < SAME:
+        if not all(relative_l2(theirs[name], ours[name]) < SAME for name in target.frame.names):
             return False
     return True
 
@@ -89,20 +90,23 @@ def steady(candidate: Candidate, problem: Problem, target: Target) -> bool:
 
     An equation that needs its start finer than anybody knows it predicts nothing. Starts that are given are not moved.
     """
-    equation = candidate.fit.equation(target)
+    system, names = candidate.fit.system(target), target.frame.names
+    n = target.frame.dimension
     for e, observation in enumerate(problem.observations):
-        forcing, start = problem.forcing(e), candidate.fit.initial[e]
+        signals, start = problem.signals(e), candidate.fit.initial[e]
         branch = float(target.record.root[e]), float(target.record.root_slope[e])
-        moved = [d for d in range(target.order) if target.record.unknown[e, d] >= 0 and np.isfinite(target.noise[d])]
+        moved = [d for d in range(n) if target.record.unknown[e, d] >= 0 and np.isfinite(target.noise[d])]
         if not moved:
             continue
-        fitted = solve(equation, tuple(start), observation.t, forcing, branch=branch)
+        fitted = solve(system, tuple(start), observation.t, signals, branch=branch)
         for d in moved:
             for sign in (-1.0, 1.0):
                 other = start.copy()
                 other[d] += sign * target.noise[d]
-                found = solve(equation, tuple(other), observation.t, forcing, branch=branch)
-                if found.status is not SolveStatus.OK or not relative_l2(found.u, fitted.u) < STEADY:
+                near = solve(system, tuple(other), observation.t, signals, branch=branch)
+                if near.status is not SolveStatus.OK:
+                    return False
+                if not all(relative_l2(near[name], fitted[name]) < STEADY for name in names):
                     return False
     return True
 
@@ -119,15 +123,15 @@ def held_out_losses(
     groups = [list(range(first, n, MOST_GROUPS)) for first in range(min(n, MOST_GROUPS))]
     judged = []
     for candidate in candidates:
-        order = candidate.skeleton.order
+        frame = candidate.skeleton.frame
         total = power = 0.0
         for group in groups:
             others = [i for i in range(n) if i not in group]
             fit = fit_constants(
-                candidate.skeleton, _part(problem, completions, order, others), evaluator.fit,
+                candidate.skeleton, _part(problem, completions, frame, others), evaluator.fit,
                 bounds=bounds_of(candidate.skeleton, evaluator.knowledge), start=candidate.fit.values,
             )  # fmt: skip
-            target = _part(problem, completions, order, group)
+            target = _part(problem, completions, frame, group)
             fixed = np.array([[v, v] for v in fit.values]).reshape(-1, 2)
             held = fit_constants(candidate.skeleton, target, evaluator.fit, bounds=fixed, start=fit.values)
             total += min(held.loss, 100.0) * target.power
@@ -136,9 +140,9 @@ def held_out_losses(
     return judged
 
 
-def _part(problem: Problem, completions: Sequence[Completion], order: int, experiments: Sequence[int]) -> Target:
+def _part(problem: Problem, completions: Sequence[Completion], frame: Frame, experiments: Sequence[int]) -> Target:
     part = Problem(tuple(problem.observations[i] for i in experiments), problem.knowledge)
-    return make_target(part, order, [completions[i] for i in experiments])
+    return make_target(part, frame, [completions[i] for i in experiments])
 
 
 def choose(

@@ -1,71 +1,95 @@
-"""How the measured record would answer if a term were added to a fitted equation, to first order.
+"""The linear response of the measured record to a term added to a fitted system.
 
-Along the solved trajectory x(t) of u^(n) = f(t, x) a small added term g(t, x) moves the states by the linear equation
-d' = A(t) d + e_n g, A being the Jacobian of f. What is measured moves with them. The residual of the fit projected on
-such answers tells what is missing, in units of the noise and without a derivative of noisy data.
+Along the solved trajectory y(t) of y' = f(t, y) a small term g(t, y) added to one equation moves the state vector by
+the linear equation d' = A(t) d + e g, A being the Jacobian of f and e the unit vector of that equation. What is
+measured moves with it. The residual of the fit projected on such responses tells which terms are missing, in units of
+the noise and without a derivative of noisy data.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
-from lgf.solver.kernels.machine import BLOCK, WIDE, evaluate_wide
+from lgf.solver.kernels.machine import BLOCK, WIDE, Program, evaluate_wide
 from lgf.solver.kernels.response import respond
-from lgf.solver.program import Program, compile_skeleton
+from lgf.solver.program import CompiledEquation, compile_skeleton
 from lgf.solver.solve import solve
-from lgf.solver.trajectory import Forcing, SolveStatus
+from lgf.solver.trajectory import SolveStatus
 
 _STEP = 1e-5
-_LARGEST_GROWTH = 30.0  # exponent over the window beyond which a linear answer means nothing
+_LARGEST_GROWTH = 30.0  # exponent over the window beyond which a linear response means nothing
+
+
+class _Part(NamedTuple):
+    """One experiment: its samples begin .. end - 1, and how a deviation goes from sample to sample."""
+
+    begin: int
+    end: int
+    transition: np.ndarray  # [N - 1, n, n]
+    sensitivity: np.ndarray  # [N, state, n] of the highest derivatives by the state vector
+    steps: np.ndarray
+    scale: np.ndarray  # [measured, N] one over the noise
 
 
 @dataclass(frozen=True, eq=False)
 class Linearisation:
-    """A fitted equation linearised along its trajectories, one part per experiment."""
+    """A fitted system linearised along its trajectories."""
 
     t: np.ndarray
-    states: np.ndarray  # [n + 1, N]
-    forcing: np.ndarray
+    columns: np.ndarray  # [column, N] the trajectory
+    inputs: np.ndarray  # [input, N]
     residual: np.ndarray  # [row] measured - solved, in units of the noise
-    own: np.ndarray  # [constant, row] the answer to a change of each constant
-    _parts: tuple
+    own: np.ndarray  # [constant, row] the response to a change of each constant, in the order of `constants`
+    constants: tuple[int, ...]
+    rates: tuple[int, ...]  # where in the state vector each equation acts
+    measured: np.ndarray  # columns
+    parts: tuple[_Part, ...]
 
-    def answers(self, columns: np.ndarray) -> np.ndarray:
-        """The answers [block, row, BLOCK] to terms given along the trajectory [block, N, BLOCK]."""
-        out = np.empty((len(columns), len(self.residual), BLOCK))
+    def responses(self, terms: np.ndarray, equation: int = 0) -> np.ndarray:
+        """The responses [block, row, BLOCK] to terms along the trajectory [block, N, BLOCK] in this equation."""
+        out = np.empty((len(terms), len(self.residual), BLOCK))
         first = 0
-        for begin, end, transition, sensitivity, steps, measured, scale in self._parts:
-            respond(transition, sensitivity, steps, columns, begin, measured, scale, out, first)
-            first += len(measured) * (end - begin)
+        for part in self.parts:
+            respond(
+                part.transition, part.sensitivity, part.steps, terms, part.begin, equation, self.rates[equation],
+                self.measured, part.scale, out, first,
+            )  # fmt: skip
+            first += len(self.measured) * (part.end - part.begin)
         return out
 
 
 def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
     """The candidate linearised along its own trajectories; None if it has none or is not explicit."""
     skeleton, fit = candidate.skeleton, candidate.fit
-    if skeleton.explicit is None or not np.isfinite(fit.loss):
+    if skeleton.right_sides is None or not np.isfinite(fit.loss):
         return None
     compiled = compile_skeleton(skeleton)
     values = np.array(fit.values)
-    n, record = target.order, target.record
-    states = _solved(candidate, target)
-    if states is None:
+    frame, record = target.frame, target.record
+    n, rates = frame.dimension, frame.rates
+    solved = _solved(candidate, target)
+    if solved is None:
         return None
-    t, forcing = target.t, target.forcing
-    out = run(compiled.basis, n, values, t, states, forcing)
+    t, inputs = target.t, target.inputs
+    outputs = [run(e.basis, values, t, solved, inputs) for e in compiled.equations]
     jacobian = np.array(
-        [_slope(compiled.basis, compiled.linear, n, values, t, states, forcing, out, d) for d in range(n)]
-    )
+        [
+            [_slope(e, values, t, solved, inputs, out, d) for d in range(n)]
+            for e, out in zip(compiled.equations, outputs, strict=True)
+        ]
+    )  # [state, n, N]
     parts, residuals = [], []
-    measured = np.array([d for d in target.measured if d <= n], np.int64)
+    measured = np.array(target.measured, np.int64)
     for e in range(target.n_experiments):
         begin, end = int(record.first[e]), int(record.first[e + 1])
         steps = np.diff(t[begin:end])
         A = np.zeros((end - begin, n, n))
-        A[:, np.arange(n - 1), np.arange(1, n)] = 1.0
-        A[:, -1, :] = -jacobian[:, begin:end].T
+        shifts = [d for d in range(n) if d not in rates]
+        A[:, shifts, [d + 1 for d in shifts]] = 1.0
+        A[:, rates, :] = -jacobian[:, :, begin:end].transpose(2, 0, 1)
         if not np.all(np.isfinite(A)) or float(np.abs(A).max(axis=(1, 2))[:-1] @ steps) > 1e4:
             return None
         middle = 0.5 * (A[1:] + A[:-1])
@@ -73,23 +97,40 @@ def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
         if float(np.maximum(growth, 0.0) @ steps) > _LARGEST_GROWTH:
             return None
         weight = record.weight[begin:end][:, measured].T * target.power
-        parts.append((begin, end, _exponential(middle * steps[:, None, None]), np.ascontiguousarray(A[:, -1, :]), steps,
-                      measured, np.sqrt(weight)))  # fmt: skip
-        error = record.data[begin:end][:, measured].T - states[measured, begin:end]
+        transition = _exponential(middle * steps[:, None, None])
+        parts.append(_Part(begin, end, transition, np.ascontiguousarray(A[:, rates, :]), steps, np.sqrt(weight)))
+        error = record.data[begin:end][:, measured].T - solved[measured, begin:end]
         residuals.append((error * np.sqrt(weight)).ravel())
-    line = Linearisation(t, states, forcing, np.concatenate(residuals), np.zeros((0, 0)), tuple(parts))
-    columns = [-column for column in out[:-1]]
-    weights = values[compiled.linear]
+    line = Linearisation(
+        t, solved, inputs, np.concatenate(residuals), np.zeros((0, 0)), (), rates, measured, tuple(parts)
+    )
+    own, constants = [], []
+    for i, (equation, out) in enumerate(zip(compiled.equations, outputs, strict=True)):
+        changes = _changes(equation, values, t, solved, inputs, out)
+        along = in_blocks(np.nan_to_num(changes.reshape(-1, len(t)), posinf=0.0, neginf=0.0))
+        responses = line.responses(along, i).swapaxes(1, 2).reshape(-1, len(line.residual))
+        own.append(responses[: len(changes)])
+        constants += [*equation.linear.tolist(), *equation.nonlinear.tolist()]
+    return Linearisation(
+        t, solved, inputs, line.residual, np.concatenate(own), tuple(constants), rates, measured, tuple(parts)
+    )
+
+
+def _changes(
+    equation: CompiledEquation, values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray,
+    out: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """The change [constant, N] of the right-hand side by each of its constants, linear ones first."""
+    changes = [-column for column in out[:-1]]
+    weights = values[equation.linear]
     total = weights @ out[:-1] + out[-1]
-    for index in compiled.nonlinear:
+    for index in equation.nonlinear:
         moved = values.copy()
         step = _STEP * max(abs(values[index]), 1e-3)
         moved[index] += step
-        other = run(compiled.basis, n, moved, t, states, forcing)
-        columns.append(-((weights @ other[:-1] + other[-1]) - total) / step)
-    along = in_blocks(np.nan_to_num(np.array(columns).reshape(-1, len(t)), posinf=0.0, neginf=0.0))
-    own = line.answers(along).swapaxes(1, 2).reshape(-1, len(line.residual))[: len(columns)]
-    return Linearisation(t, states, forcing, line.residual, own, tuple(parts))
+        other = run(equation.basis, moved, t, columns, inputs)
+        changes.append(-((weights @ other[:-1] + other[-1]) - total) / step)
+    return np.array(changes).reshape(len(changes), len(t))
 
 
 def in_blocks(columns: np.ndarray) -> np.ndarray:
@@ -100,15 +141,10 @@ def in_blocks(columns: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(blocks.swapaxes(1, 2))
 
 
-def run(
-    program: Program, order: int, values: np.ndarray, t: np.ndarray, states: np.ndarray, forcing: np.ndarray
-) -> np.ndarray:
+def run(program: Program, values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """The outputs [output, N] of a program along a trajectory."""
     out = np.empty((len(program.outputs), len(t)))
-    evaluate_wide(
-        program.code, program.outputs, program.literals, order, len(values), np.asarray(values, float), t, states,
-        forcing, np.zeros((program.n_registers, WIDE)), out,
-    )  # fmt: skip
+    evaluate_wide(program, np.asarray(values, float), t, columns, inputs, np.zeros((program.n_registers, WIDE)), out)
     return out
 
 
@@ -125,28 +161,30 @@ def _exponential(matrices: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(result)
 
 
-def _slope(program, linear, n, values, t, states, forcing, out, d) -> np.ndarray:
-    """The derivative of the residual by the d-th state, along the trajectory."""
-    step = _STEP * max(float(np.abs(states[d]).max()), 1e-9)
-    moved = states.copy()
+def _slope(
+    equation: CompiledEquation, values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray,
+    out: np.ndarray, d: int,
+) -> np.ndarray:  # fmt: skip
+    """The derivative of the residual by the d-th variable of the state vector, along the trajectory."""
+    step = _STEP * max(float(np.abs(columns[d]).max()), 1e-9)
+    moved = columns.copy()
     moved[d] += step
-    other = run(program, n, values, t, moved, forcing)
-    weights = values[linear]
+    other = run(equation.basis, values, t, moved, inputs)
+    weights = values[equation.linear]
     return ((weights @ other[:-1] + other[-1]) - (weights @ out[:-1] + out[-1])) / step
 
 
 def _solved(candidate: Candidate, target: Target) -> np.ndarray | None:
-    """The solved states [n + 1, N] at the samples of all experiments."""
+    """The solved columns [column, N] at the samples of all experiments."""
     record, parts = target.record, []
-    equation = candidate.fit.equation(target)
+    system = candidate.fit.system(target)
     for e in range(target.n_experiments):
         begin, end = int(record.first[e]), int(record.first[e + 1])
-        t = target.t[begin:end]
-        forcing = None
-        if target.formula is None and candidate.skeleton.forced:
-            forcing = Forcing.from_samples(t, target.forcing[begin:end])
-        solution = solve(equation, candidate.fit.initial[e], t, forcing, rtol=1e-5, limit=record.limit, max_steps=4000)
-        if solution.status is not SolveStatus.OK or not np.all(np.isfinite(solution.states)):
+        solution = solve(
+            system, candidate.fit.initial[e], target.t[begin:end], target.signals[e], rtol=1e-5,
+            limit=record.limit, max_steps=4000,
+        )  # fmt: skip
+        if solution.status is not SolveStatus.OK or not np.all(np.isfinite(solution.values)):
             return None
-        parts.append(solution.states.T)
+        parts.append(solution.values.T)
     return np.ascontiguousarray(np.concatenate(parts, axis=1))

@@ -1,13 +1,12 @@
-"""The vocabulary of a search: the terms that a language can say, ready to be evaluated along a trajectory."""
+"""The terms that a language can say, compiled and ready to be evaluated along a trajectory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from lgf.expression.monomials import n_constants
-from lgf.expression.tree import ONE, Expression, F, symbol
+from lgf.expression.tree import ONE, Expression, is_input
 from lgf.fit.initial_guesses import choices
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import header_parts
@@ -15,7 +14,7 @@ from lgf.language.language import Language
 from lgf.language.term_dictionary import term_dictionary
 from lgf.search.sensitivity import Linearisation
 from lgf.solver.constant_roles import role_of
-from lgf.solver.kernels.machine import BLOCK, evaluate_each
+from lgf.solver.kernels.machine import BLOCK, Programs, evaluate_each
 from lgf.solver.program import Program, compile_expression
 
 
@@ -41,72 +40,58 @@ class Vocabulary:
     """The terms that a language can say, ready to be evaluated along a trajectory; divisors as terms of u^(n)."""
 
     def __init__(self, language: Language, target: Target, settings: VocabularySettings = VocabularySettings()):
-        self._order = target.order
         grammar, allowed = language.grammar, language.allowed
         costs: dict[Expression, float] = {}
         headers = header_parts(grammar, allowed)
+        highest = language.frame.highest[0].symbol
         for term in term_dictionary(grammar, allowed).terms[: settings.n_terms]:
-            costs.setdefault(term.parts[0], term.bits)
+            costs.setdefault(language.term(term.parts[0]), term.bits)
         plain_cost, plain_parts = headers.get(ONE, (0.0, frozenset()))
-        for part in sorted(plain_parts):
+        for part in map(language.term, sorted(plain_parts)):
             costs[part] = min(costs.get(part, np.inf), 3.0)
-        costs.pop(F, None)
-        costs.pop(symbol("u", target.order), None)
-        self.terms = tuple(_prepare(e, bits, target, settings.n_values) for e, bits in costs.items())
+        costs.pop(highest, None)
+        self.terms = tuple(
+            _prepare(e, bits, target, settings.n_values)
+            for e, bits in costs.items()
+            if not any(is_input(n) for n in e.nodes())
+        )
         # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n): a divisor is missing where that term is.
         self.divisors: tuple[tuple[Expression, CompiledTerm], ...] = tuple(
-            (divisor, _prepare(h * symbol("u", target.order), max(cost - plain_cost, 0.0), target, settings.n_values))
+            (divisor, _prepare(language.term(h) * highest, max(cost - plain_cost, 0.0), target, settings.n_values))
             for divisor, (cost, _) in headers.items()
             if (h := _varying_part(divisor)) is not None
         )
-        self._programs = _together([*self.terms, *(term for _, term in self.divisors)])
+        self._programs, self._owner, self._values = _together([*self.terms, *(term for _, term in self.divisors)])
 
     def columns(self, line: Linearisation) -> tuple[np.ndarray, np.ndarray]:
         """(columns [block, N, BLOCK] of terms, then divisors, along the trajectory; the owner [c] of each).
 
         A column that is undefined somewhere, or that fills up the last block, is zero.
         """
-        out = np.zeros((-(-len(self._programs.owner) // BLOCK), len(line.t), BLOCK))
-        code, first, literals, literal_first, outputs, n_registers, owner, p, values = self._programs
-        evaluate_each(
-            code, first, literals, literal_first, outputs, n_registers, self._order, owner, p, values,
-            line.t, line.states, line.forcing, 1e12, out,
-        )  # fmt: skip
-        return out, owner
+        out = np.zeros((-(-len(self._owner) // BLOCK), len(line.t), BLOCK))
+        evaluate_each(self._programs, self._owner, self._values, line.t, line.columns, line.inputs, 1e12, out)
+        return out, self._owner
 
 
-class _Programs(NamedTuple):
-    """The programs of many terms end to end, as `evaluate_each` takes them."""
-
-    code: np.ndarray
-    code_first: np.ndarray
-    literals: np.ndarray
-    literal_first: np.ndarray
-    outputs: np.ndarray
-    n_registers: int
-    owner: np.ndarray  # [row] which term
-    p: np.ndarray  # [term] how many constants
-    values: np.ndarray  # [row, constants]
-
-
-def _together(terms: Sequence[CompiledTerm]) -> _Programs:
+def _together(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, np.ndarray]:
+    """(the programs of the terms end to end, the term of each row, the constants [row, constant])."""
     programs = [term.program for term in terms]
     p = np.array([term.values.shape[1] for term in terms], np.int64)
     rows = [len(term.values) for term in terms]
     values = np.zeros((sum(rows), max(p, default=0)))
     for begin, term in zip(np.cumsum([0, *rows]).tolist(), terms, strict=False):
         values[begin : begin + len(term.values), : term.values.shape[1]] = term.values
-    return _Programs(
+    together = Programs(
         np.concatenate([program.code for program in programs]),
         np.cumsum([0, *(len(program.code) for program in programs)]),
         np.concatenate([program.literals for program in programs]),
         np.cumsum([0, *(len(program.literals) for program in programs)]),
         np.concatenate([program.outputs[:1] for program in programs]),
         max(program.n_registers for program in programs),
-        np.repeat(np.arange(len(terms)), rows),
+        programs[0].constants_at,
         p,
-        values,
     )
+    return together, np.repeat(np.arange(len(terms)), rows), values
 
 
 def _prepare(expression: Expression, bits: float, target: Target, n_values: int) -> CompiledTerm:
@@ -120,7 +105,7 @@ def _prepare(expression: Expression, bits: float, target: Target, n_values: int)
         else:
             rng = np.random.default_rng(0)
             values = np.array([[rng.choice(v) for v in lists] for _ in range(2 * n_values)])
-    program = compile_expression(expression, target.order, count)
+    program = compile_expression(expression, target.frame, count)
     return CompiledTerm(expression, bits, program, np.ascontiguousarray(values))
 
 

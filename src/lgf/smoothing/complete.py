@@ -1,45 +1,48 @@
-"""Completing a record: u and its derivatives at the sample times from whatever was measured."""
+"""Completing a record: every state and its derivatives at the sample times from whatever was measured."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BSpline, make_smoothing_spline
 from threadpoolctl import threadpool_limits
 
-from lgf.data.knowledge import HIGHEST_ORDER
 from lgf.data.noise import rough_noise
 from lgf.data.observation import Observation
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Frame, Variable
 from lgf.smoothing.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, fit_gaussian_process
 from lgf.smoothing.perceptron import fit_perceptron
 from lgf.smoothing.rows import Rows, rows_of
 from lgf.smoothing.whittaker import fit_whittaker
-from lgf.solver.trajectory import Forcing, Trajectory
+from lgf.solver.forcing import Forcing
+from lgf.solver.trajectory import Trajectory
 
 METHODS = ("auto", "gp", "whittaker", "spline", "mlp")
 _MOST_SAMPLES = 5000  # for the methods that are slow beyond
 
 Curve = Callable[[np.ndarray, int], np.ndarray]
-"""(times, k) -> the k-th derivative of u there."""
+"""(times, k) -> the k-th derivative of the state there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """A smooth record: `trajectory` holds u .. u^(order) at the sample times.
+    """A smooth record: `trajectory` holds every column of the frame at the sample times.
 
-    `noise` is the estimated standard deviation of each measured column, in the observation's order; `method` the
-    smoother that made it; `notes` are sentences for the report.
+    `noise` is the estimated standard deviation of each measured column; `methods` the smoother of each state; `notes`
+    are sentences for the report.
     """
 
     trajectory: Trajectory
-    noise: tuple[float, ...]
-    method: str
+    noise: Mapping[Variable, float]
+    methods: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
-def complete(observation: Observation, order: int, method: str = "auto", forcing: Forcing | None = None) -> Completion:
-    """The record with u, u', ... up to the derivative `order`, smoothed and, where needed, integrated.
+def complete(
+    observation: Observation, frame: Frame, method: str = "auto", signals: Mapping[str, Forcing] | None = None
+) -> Completion:
+    """The record with every column of the frame, smoothed and, where needed, integrated; each state on its own.
 
     "gp" is a Gaussian process, "whittaker" a penalised spline (both use every measured column and the initial state),
     "spline" SciPy's cubic smoothing spline, "mlp" the paper's network (both of the lowest measured derivative).
@@ -48,20 +51,28 @@ def complete(observation: Observation, order: int, method: str = "auto", forcing
     """
     if method not in METHODS:
         raise LgfError(f"the smoothing method is {quoted(method)}; choose from {', '.join(METHODS)}.")
-    if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or not 0 <= order <= HIGHEST_ORDER:
-        raise LgfError(
-            f"derivatives up to {quoted(order)} were asked for; give a whole number from 0 to {HIGHEST_ORDER}."
-        )
-    rows, t = rows_of(observation), observation.t
+    missing = [name for name in frame.names if name not in observation.states]
+    if missing:
+        where = f"experiment {quoted(observation.name)}" if observation.name else "the record"
+        raise LgfError(f"{where} has no column of {missing[0]}; measure every state in every experiment.")
+    t = observation.t
+    columns: dict[Variable, np.ndarray] = {}
+    noise: dict[Variable, float] = {}
+    methods, notes = [], []
     # one thread: the matrices are small, and the number of threads would show in the last digits of the result
     with threadpool_limits(limits=1, user_api="blas"):
-        smooth = _smooth(rows, method)
-        states = np.column_stack([smooth.derivative(t, k) for k in range(order + 1)])
-    forcing = observation.forcing or forcing
-    trajectory = Trajectory(t, states, None if forcing is None else forcing.values(t))
-    ascending = sorted(observation.measured)
-    noise = tuple(smooth.noise[ascending.index(k)] for k in observation.measured)
-    return Completion(trajectory, noise, smooth.method, _notes(rows, observation))
+        for name, order in frame.states:
+            rows = rows_of(observation, name)
+            smooth = _smooth(rows, method)
+            columns |= {Variable(name, k): smooth.derivative(t, k) for k in range(order + 1)}
+            measured = sorted(v for v in observation.columns if v.name == name)
+            noise |= dict(zip(measured, smooth.noise, strict=True))
+            methods.append(smooth.method)
+            notes += _notes(rows, observation, name)
+    values = np.column_stack([columns[variable] for variable in frame.columns])
+    inputs = {**(signals or {}), **observation.inputs}
+    trajectory = Trajectory(t, values, frame.columns, {name: s.values(t) for name, s in inputs.items()})
+    return Completion(trajectory, noise, tuple(methods), tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +157,9 @@ def _integrated(spline: BSpline, level: float, rows: Rows) -> Curve:
     return lambda t, order: curves[order](t) if order < lead else spline(t, order - lead)
 
 
-def _notes(rows: Rows, observation: Observation) -> tuple[str, ...]:
-    unknown = [k for k in range(rows.lead) if k >= len(observation.initial or ())]
+def _notes(rows: Rows, observation: Observation, state: str) -> tuple[str, ...]:
+    unknown = [v for v in (Variable(state, k) for k in range(rows.lead)) if v not in observation.initial]
     if not unknown:
         return ()
-    names = " and ".join("u" + "'" * k for k in unknown)
+    names = " and ".join(map(str, unknown))
     return (f"The level of {names} is a guess, because only a derivative was measured; give the initial state.",)

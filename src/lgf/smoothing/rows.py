@@ -1,4 +1,4 @@
-"""An observation as a list of numbers known about u: what the smoothers work on."""
+"""The numbers known about one state of an observation: what the smoothers work on."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from lgf.data.observation import Observation
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Numbers known about u: `y[i]` is its `derivative[i]`-th derivative at `t[i]`.
+    """Numbers known about a state: `y[i]` is its `derivative[i]`-th derivative at `t[i]`.
 
     `group[i]` numbers the measured column whose noise the row carries, -1 marks a row that is known exactly; the mean
     `weight` of the measured rows is 1.
@@ -35,12 +35,12 @@ class Rows:
         return int(self.group.max()) + 1
 
 
-def rows_of(observation: Observation) -> Rows:
-    """Every sample that is not missing and carries weight, column by column in ascending derivative, then the initial
-    state."""
+def rows_of(observation: Observation, state: str) -> Rows:
+    """Every sample of the state that is not missing and carries weight, column by column in ascending derivative, then
+    its initial values."""
     parts: list[tuple[np.ndarray, ...]] = []
-    for group, derivative in enumerate(sorted(observation.measured)):
-        column = observation.measured.index(derivative)
+    for group, variable in enumerate(sorted(v for v in observation.columns if v.name == state)):
+        derivative, column = variable.derivative, observation.columns.index(variable)
         y = observation.values[:, column]
         weight = np.ones(len(y)) if observation.weights is None else observation.weights[:, column]
         seen = ~np.isnan(y) & (weight > 0)
@@ -48,7 +48,8 @@ def rows_of(observation: Observation) -> Rows:
         if n:
             weight = weight[seen] / weight[seen].mean()
             parts.append((observation.t[seen], y[seen], np.full(n, derivative), np.full(n, group), weight))
-    initial = np.array(observation.initial or (), dtype=float)
-    k = len(initial)
-    parts.append((np.full(k, observation.t[0]), initial, np.arange(k), np.full(k, -1), np.ones(k)))
+    known = sorted((v.derivative, value) for v, value in observation.initial.items() if v.name == state)
+    k = len(known)
+    initial, derivatives = np.array([value for _, value in known], float), np.array([d for d, _ in known], int)
+    parts.append((np.full(k, observation.t[0]), initial, derivatives, np.full(k, -1), np.ones(k)))
     return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))

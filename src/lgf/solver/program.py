@@ -1,111 +1,113 @@
 """A skeleton turned into register code.
 
-Registers: 0 is t; 1 + k is the k-th derivative of u, for k = 0 .. order (the highest too); order + 2 is the forcing;
-then come the open constants, the literals and the temporaries. A system of first-order equations uses the registers
-1 .. n for its states.
+Registers: 0 is t; then come the columns of the frame (the state vector, then the highest derivatives), its inputs, the
+open constants, the literals and the results.
 
-Each skeleton gives two programs: `flow`, the derivatives of the states, for the integrator; and `basis`, the residual
-split into one column per constant that enters linearly and a fixed part, for variable projection.
+Each skeleton gives a `flow`, the rates of the state vector, for the integrator; and for each equation a `basis`, its
+residual split into one column per constant that enters linearly and a fixed part, for variable projection.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
-from lgf.expression.tree import MINUS_ONE, Expression, F, mul, polynomial, power, substitute, symbol
+from lgf.expression.frame import Frame, Variable
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.tree import MINUS_ONE, SIGNAL, Expression, T, mul, polynomial, power, signal, substitute
 from lgf.solver.constant_roles import Role, divisors, linear_columns, role_of
 from lgf.solver.kernels import machine
+from lgf.solver.kernels.integrator import GENERAL, Flow
+from lgf.solver.kernels.machine import Program
 
-_FUNCTION_CODES = {
-    "sin": machine.SIN,
-    "cos": machine.COS,
-    "exp": machine.EXP,
-    "log": machine.LOG,
-    "sqrt": machine.SQRT,
-    "abs": machine.ABS,
-    "tanh": machine.TANH,
-}
-
-GENERAL = -1  # the highest derivative is found by Newton's method on the residual
+Formulas = tuple[tuple[str, Expression], ...]
+"""(input, formula in t) of the inputs that are known as formulas."""
 
 
 @dataclass(frozen=True)
-class Program:
-    """Register code with its literals and the registers that hold its results."""
+class CompiledEquation:
+    """One equation for variable projection: how its constants enter its residual."""
 
-    code: np.ndarray  # int32 [instructions, 5]
-    literals: np.ndarray  # float64
-    outputs: np.ndarray  # int32
-    n_registers: int
+    basis: Program  # one output per linear constant, then the fixed part
+    linear: np.ndarray  # int32, the constants that enter the residual linearly
+    nonlinear: np.ndarray  # int32, its other constants
+    roles: tuple[Role, ...]  # one per nonlinear constant
+    divisors: tuple[tuple[int, Expression], ...]  # (i, g) of every divisor 1 + C_i*g whose g holds no constant
 
 
 @dataclass(frozen=True)
 class CompiledSkeleton:
     """The programs of a skeleton, and what the fit must know about its constants."""
 
-    order: int
+    frame: Frame
     n_constants: int
-    degree: int  # in the highest derivative: 1 means `flow` gives it directly, GENERAL means Newton's method
-    flow: Program
-    basis: Program  # one output per linear constant, then the fixed part
-    linear: np.ndarray  # int32, the constants that enter the residual linearly
-    nonlinear: np.ndarray  # int32, the others
-    roles: tuple[Role, ...]  # one per nonlinear constant
-    divisors: tuple[tuple[int, Expression], ...]  # (i, g) of every divisor 1 + C_i*g whose g holds no constant
+    flow: Flow
+    equations: tuple[CompiledEquation, ...]
 
 
 @lru_cache(maxsize=1024)  # a candidate is fitted, refitted, judged and linearised
-def compile_skeleton(skeleton: Skeleton, forcing: Expression | None = None) -> CompiledSkeleton:
-    """The programs of a skeleton; in `flow` a forcing given as formula is compiled in, otherwise read from a table.
+def compile_skeleton(skeleton: Skeleton, formulas: Formulas = ()) -> CompiledSkeleton:
+    """The programs of a skeleton; in `flow` the given formulas are compiled in, other inputs are read from a table.
 
     >>> compiled = compile_skeleton(Skeleton.read("u'' = C*u + C*sin(C*t)"))
-    >>> compiled.degree, compiled.linear.tolist(), compiled.nonlinear.tolist()
+    >>> compiled.flow.degree, compiled.equations[0].linear.tolist(), compiled.equations[0].nonlinear.tolist()
     (1, [0, 1], [2])
     """
-    order, n_constants = skeleton.order, skeleton.n_constants
-    residual = skeleton.residual
-    columns, fixed = linear_columns(residual)
-    linear = [index for index, _ in columns]
-    basis = _emit([column for _, column in columns] + [fixed], order, n_constants)
-    nonlinear = [i for i in range(n_constants) if i not in set(linear)]
+    frame, n_constants = skeleton.frame, skeleton.n_constants
+    known = {signal(name): formula for name, formula in formulas}
+    degree, results = _rates(skeleton, known)
+    flow = Flow(
+        _emit(results, frame, n_constants, tabulated=True), degree, frame.dimension, np.array(frame.rates, np.int64)
+    )
+    explicit = skeleton.right_sides
+    equations = []
+    for i, residual in enumerate(skeleton.residuals):
+        columns, fixed = linear_columns(residual)
+        linear = [index for index, _ in columns]
+        own = sorted({n.args[0] for n in residual.nodes() if n.head == "constant"})
+        nonlinear = [c for c in own if c not in set(linear)]
+        equations.append(
+            CompiledEquation(
+                basis=_emit([column for _, column in columns] + [fixed], frame, n_constants),
+                linear=np.array(linear, np.int32),
+                nonlinear=np.array(nonlinear, np.int32),
+                roles=tuple(role_of(residual, c) for c in nonlinear),
+                divisors=tuple(divisors(residual if explicit is None else explicit[i])),
+            )
+        )
+    return CompiledSkeleton(frame, n_constants, flow, tuple(equations))
 
-    given = {} if forcing is None else {symbol("F"): forcing}
-    if skeleton.explicit is not None:
-        degree, results = 1, [substitute(skeleton.explicit, given)]
-    else:
-        driven = substitute(residual, given)
+
+def _rates(skeleton: Skeleton, known: dict[Expression, Expression]) -> tuple[int, list[Expression]]:
+    """(degree in the highest derivative, the expressions of which the flow is made); see `Flow`."""
+    frame = skeleton.frame
+    right_sides = skeleton.right_sides
+    if right_sides is None:
+        driven = substitute(skeleton.residuals[0], known)
         coefficients = polynomial(driven, skeleton.highest)
         if coefficients is None:
-            degree, results = GENERAL, [driven]
-        elif len(coefficients) == 2:
-            degree, results = 1, [mul(MINUS_ONE, coefficients[0], power(coefficients[1], MINUS_ONE))]
-        else:
-            degree, results = len(coefficients) - 1, list(coefficients)
-    if degree == 1:
-        results = [symbol("u", k) for k in range(1, order)] + results
-    flow = _emit(results, order, n_constants, tabulated=True)
-    return CompiledSkeleton(
-        order=order,
-        n_constants=n_constants,
-        degree=degree,
-        flow=flow,
-        basis=basis,
-        linear=np.array(linear, np.int32),
-        nonlinear=np.array(nonlinear, np.int32),
-        roles=tuple(role_of(residual, i) for i in nonlinear),
-        divisors=tuple(divisors(residual if skeleton.explicit is None else skeleton.explicit)),
-    )
+            return GENERAL, [driven]
+        if len(coefficients) != 2:
+            return len(coefficients) - 1, list(coefficients)
+        right_sides = (mul(MINUS_ONE, coefficients[0], power(coefficients[1], MINUS_ONE)),)
+    else:
+        right_sides = tuple(substitute(right, known) for right in right_sides)
+    of_highest = dict(zip(frame.highest, right_sides, strict=True))
+    rates = (Variable(v.name, v.derivative + 1) for v in frame.variables)
+    return 1, [of_highest.get(rate) or rate.symbol for rate in rates]
 
 
 class _Emitter:
     """Collects instructions; equal subexpressions are computed once."""
 
-    def __init__(self, order: int, n_constants: int):
-        self.forcing_at = order + 2
-        self.constants_at = order + 3
-        self.literals_at = order + 3 + n_constants
+    def __init__(self, frame: Frame, n_constants: int):
+        self.variables = frame.positions
+        self.inputs_at = 1 + len(frame.columns)
+        self.inputs = {name: self.inputs_at + i for i, name in enumerate(frame.inputs)}
+        self.constants_at = self.inputs_at + len(frame.inputs)
+        self.literals_at = self.constants_at + n_constants
         self.literals: dict[float, int] = {}
         self.rows: list[tuple[int, int, int, int]] = []
         self.known: dict[Expression | tuple[int, int, int, int], int] = {}
@@ -132,12 +134,9 @@ class _Emitter:
         if head == "number":
             return self.literal(e.args[0])
         if head == "symbol":
-            name, derivative = e.args
-            if name == "t":
+            if e == T:
                 return 0
-            if name == "F":
-                return self.forcing_at
-            return 1 + derivative if name == "u" else 1 + int(name[1:])
+            return self.inputs[e.args[0]] if e.args[1] == SIGNAL else 1 + self.variables[Variable(*e.args)]
         found = self.known.get(e)
         if found is None:
             found = self.known[e] = self._compute(e)
@@ -158,7 +157,7 @@ class _Emitter:
                 if n == 0.5:
                     return self.row(machine.SQRT, self.register(base))
             return self.row(machine.POW, self.register(base), self.register(exponent))
-        return self.row(_FUNCTION_CODES[e.head], self.register(e.args[0]))
+        return self.row(FUNCTIONS[e.head].code, self.register(e.args[0]))
 
     def _integer_power(self, register: int, n: int) -> int:
         if n == 1:
@@ -212,19 +211,14 @@ class _Emitter:
         return result
 
 
-def compile_expression(expression: Expression, order: int, n_constants: int) -> Program:
-    """The program of a single expression, the forcing taken from its register."""
-    return _emit([expression], order, n_constants)
+def compile_expression(expression: Expression, frame: Frame, n_constants: int) -> Program:
+    """The program of a single expression, inputs taken from their registers."""
+    return _emit([expression], frame, n_constants)
 
 
-def compile_system(right_sides: list[Expression], n_constants: int = 0) -> Program:
-    """The flow of the first-order system x0' = right_sides[0], x1' = right_sides[1], ..."""
-    return _emit(list(right_sides), len(right_sides), n_constants, tabulated=True)
-
-
-def _emit(expressions: list[Expression], order: int, n_constants: int, tabulated: bool = False) -> Program:
-    """The program of these expressions; `tabulated` says that it must look the forcing up before anything else."""
-    emitter = _Emitter(order, n_constants)
+def _emit(expressions: Sequence[Expression], frame: Frame, n_constants: int, tabulated: bool = False) -> Program:
+    """The program of these expressions; `tabulated` says that it must look its inputs up before anything else."""
+    emitter = _Emitter(frame, n_constants)
     outputs = [emitter.register(e) for e in expressions]
     temporaries_at = emitter.literals_at + len(emitter.literals)
 
@@ -232,11 +226,18 @@ def _emit(expressions: list[Expression], order: int, n_constants: int, tabulated
         return register if register >= 0 else temporaries_at - register - 1
 
     rows = [(op, temporaries_at + i, place(a), place(b), place(c)) for i, (op, a, b, c) in enumerate(emitter.rows)]
-    if tabulated and any(node == F for e in expressions for node in e.nodes()):
-        rows.insert(0, (machine.FORCE, emitter.forcing_at, 0, 0, 0))
+    if tabulated:
+        rows = [*_look_ups(expressions, frame, emitter.inputs_at), *rows]
     return Program(
         code=np.array(rows, np.int32).reshape(-1, 5),
         literals=np.array(list(emitter.literals), np.float64),
         outputs=np.array([place(r) for r in outputs], np.int32),
         n_registers=temporaries_at + len(emitter.rows),
+        constants_at=emitter.constants_at,
     )
+
+
+def _look_ups(expressions: Iterable[Expression], frame: Frame, at: int) -> list[tuple[int, int, int, int, int]]:
+    """One instruction for every input that occurs."""
+    symbols = {node for e in expressions for node in e.nodes() if node.head == "symbol"}
+    return [(machine.INPUT, at + i, 0, i, 0) for i, s in enumerate(frame.input_symbols) if s in symbols]

@@ -1,16 +1,19 @@
-"""Solving one equation slowly and tightly with SciPy: the judge of every result, independent of the kernels."""
+"""Solving a system slowly and tightly with SciPy: the judge of every result, independent of the kernels."""
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from scipy.integrate import DOP853, LSODA, Radau
 
-from lgf.equation.skeleton import Equation
-from lgf.expression.tree import Expression, F, substitute, symbol
+from lgf.equation.system import System
+from lgf.expression.frame import Variable
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.tree import SIGNAL, Expression, T, signal, substitute
 from lgf.expression.tree import polynomial as polynomial_in
-from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory
+from lgf.solver.solve import Initial, Inputs, known_inputs, state_vector
+from lgf.solver.trajectory import SolveStatus, Trajectory
 
 RTOL, ATOL = 1e-9, 1e-11
 MOST_EVALUATIONS = 40_000
@@ -18,7 +21,7 @@ _LARGEST = 1e12
 _SOLVERS = (LSODA, Radau, DOP853)
 
 Scalar = Callable[[Sequence[float]], float]
-"""(t, F, u, u', ..., highest derivative) -> value."""
+"""(t, columns of the frame, inputs) -> value."""
 
 
 class _OutOfEvaluations(Exception):
@@ -26,29 +29,30 @@ class _OutOfEvaluations(Exception):
 
 
 def solve_by_reference(
-    equation: Equation,
-    initial: Sequence[float],
+    system: System,
+    initial: Initial,
     t: np.ndarray,
-    forcing: Forcing | None = None,
+    inputs: Inputs = None,
     branch: tuple[float, float] = (0.0, 0.0),
 ) -> Trajectory:
-    """The trajectory with u .. u^(order) at the times t by LSODA, else by Radau, else by DOP853.
+    """The trajectory of every column at the times t by LSODA, else by Radau, else by DOP853.
 
-    Where the equation has several solutions for its highest derivative, the first one is nearest to `branch`
+    Where one equation has several solutions for its highest derivative, the first one is nearest to `branch`
     (its value and slope at t[0]); from there it is followed by continuity. Samples not reached are NaN.
     """
+    start = state_vector(system.frame, initial)
     tried = None
     for solver in _SOLVERS:
-        tried = _attempt(solver, _Highest(equation, forcing, float(t[0]), branch), initial, t)
+        tried = _attempt(solver, _Rates(system, inputs, float(t[0]), branch), start, t)
         if tried.status in (SolveStatus.OK, SolveStatus.BLEW_UP):
             break
     assert tried is not None
     return tried
 
 
-def _attempt(solver_class: Callable, highest: "_Highest", initial: Sequence[float], t: np.ndarray) -> Trajectory:
-    order = highest.order
-    states = np.full((len(t), order + 1), np.nan)
+def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.ndarray) -> Trajectory:
+    columns = rates.frame.columns
+    values = np.full((len(t), len(columns)), np.nan)
     evaluations = 0
 
     def slope(time: float, y: np.ndarray) -> np.ndarray:
@@ -56,15 +60,14 @@ def _attempt(solver_class: Callable, highest: "_Highest", initial: Sequence[floa
         evaluations += 1
         if evaluations > MOST_EVALUATIONS:
             raise _OutOfEvaluations
-        return np.append(y[1:], highest(time, y))
+        return rates.slope(y, rates(time, y))
 
-    start = np.array(initial, dtype=float)
-    states[0] = np.append(start, highest(float(t[0]), start))
-    if not np.all(np.isfinite(states[0])):
-        return Trajectory(t, states, status=SolveStatus.SINGULAR)
+    values[0] = [*start, *rates(float(t[0]), start)]
+    if not np.all(np.isfinite(values[0])):
+        return Trajectory(t, values, columns, status=SolveStatus.SINGULAR)
     reached, status = 1, SolveStatus.OK
     # a branch is told from its neighbours by extrapolation, so steps must be short against the record
-    max_step = float(np.ptp(t)) / 400 if highest.has_branches else np.inf
+    max_step = float(np.ptp(t)) / 400 if rates.has_branches else np.inf
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -77,9 +80,9 @@ def _attempt(solver_class: Callable, highest: "_Highest", initial: Sequence[floa
                 dense = solver.dense_output()
                 while reached < len(t) and t[reached] <= solver.t:
                     y = np.atleast_1d(dense(t[reached]))
-                    states[reached] = np.append(y, highest(float(t[reached]), y))
+                    values[reached] = [*y, *rates(float(t[reached]), y)]
                     reached += 1
-                highest.accept(solver.t, solver.y)
+                rates.accept(solver.t, solver.y)
                 if np.max(np.abs(solver.y)) > _LARGEST:
                     status = SolveStatus.BLEW_UP
                     break
@@ -87,42 +90,71 @@ def _attempt(solver_class: Callable, highest: "_Highest", initial: Sequence[floa
             status = SolveStatus.OUT_OF_STEPS
         except (ValueError, FloatingPointError):  # what SciPy raises when a slope is not finite
             status = SolveStatus.SINGULAR
-    if status is SolveStatus.OK and not np.all(np.isfinite(states)):
+    if status is SolveStatus.OK and not np.all(np.isfinite(values)):
         status = SolveStatus.OUTSIDE_DOMAIN
-    return Trajectory(t, states, status=status)
+    return Trajectory(t, values, columns, status=status)
 
 
-class _Highest:
-    """The highest derivative as a function of (t, state), on the branch that the accepted steps have followed."""
+class _Rates:
+    """The highest derivative of every state as a function of (t, state vector).
 
-    def __init__(self, equation: Equation, forcing: Forcing | None, start: float, branch: tuple[float, float]):
-        self.order = equation.order
-        residual = equation.left - equation.right
-        formula = forcing.formula if forcing is not None else equation.forcing
-        if formula is not None:
-            residual = substitute(residual, {F: formula})
-        self._input = forcing if forcing is not None and forcing.formula is None else None
-        slots = {("t", 0): 0, ("F", 0): 1} | {("u", k): k + 2 for k in range(self.order + 1)}
-        coefficients = polynomial_in(residual, symbol("u", self.order))
-        self._residual = scalar_function(residual, slots)
-        self._coefficients = None if coefficients is None else [scalar_function(c, slots) for c in coefficients]
-        self.has_branches = coefficients is None or len(coefficients) > 2
+    That of an implicit equation lies on the branch that the accepted steps have followed.
+    """
+
+    def __init__(self, system: System, inputs: Inputs, start: float, branch: tuple[float, float]):
+        self.frame = frame = system.frame
+        signals = known_inputs(system, inputs)
+        formulas = {signal(name): s.formula for name, s in signals.items() if s.formula is not None}
+        self._sampled = [signals.get(name) for name in frame.inputs]
+        self._sampled = [None if s is None or s.formula is not None else s for s in self._sampled]
+        slots = {T.args: 0} | {v: 1 + i for v, i in frame.positions.items()}
+        slots |= {(name, SIGNAL): 1 + len(frame.columns) + i for i, name in enumerate(frame.inputs)}
+        sides = [(substitute(left, formulas), substitute(right, formulas)) for left, right in system.sides]
+        self._explicit: list[Scalar] | None = None
+        self._coefficients: list[Scalar] | None = None
+        self.has_branches = False
+        if system.skeleton.right_sides is not None:
+            self._explicit = [scalar_function(right, slots) for _, right in sides]
+        else:
+            residual = sides[0][0] - sides[0][1]
+            coefficients = polynomial_in(residual, system.skeleton.highest)
+            self._residual = scalar_function(residual, slots)
+            self._coefficients = None if coefficients is None else [scalar_function(c, slots) for c in coefficients]
+            self.has_branches = coefficients is None or len(coefficients) > 2
+        self._top = slots[frame.highest[0]]
         self._time, (self._value, self._rate) = start, branch
+        self._driven = frame.rates
+        self._shifts = [
+            (frame.positions[v], frame.positions[Variable(v.name, v.derivative + 1)])
+            for v in frame.variables
+            if frame.positions[v] not in frame.rates
+        ]
 
-    def __call__(self, t: float, y: np.ndarray) -> float:
-        values = [t, 0.0 if self._input is None else float(self._input.values(t)), *map(float, y), 0.0]
+    def slope(self, y: np.ndarray, highest: list[float]) -> np.ndarray:
+        """The rate of change of the state vector."""
+        rate = np.empty(len(y))
+        for at, source in self._shifts:
+            rate[at] = y[source]
+        rate[list(self._driven)] = highest
+        return rate
+
+    def __call__(self, t: float, y: np.ndarray) -> list[float]:
+        inputs = [0.0 if s is None else float(s.values(t)) for s in self._sampled]
+        values = [t, *map(float, y), *([0.0] * len(self.frame.states)), *inputs]
         near = self._value + self._rate * (t - self._time)
         try:
+            if self._explicit is not None:
+                return [f(values) for f in self._explicit]
             if self._coefficients is None:
-                return _newton(self._residual, values, near)
-            return _nearest_root([c(values) for c in self._coefficients], near)
+                return [_newton(self._residual, values, self._top, near)]
+            return [_nearest_root([c(values) for c in self._coefficients], near)]
         except (ValueError, ZeroDivisionError, OverflowError):
-            return math.nan
+            return [math.nan] * len(self.frame.states)
 
     def accept(self, t: float, y: np.ndarray) -> None:
         """Take this point as the one from which the branch goes on."""
         if self.has_branches and t > self._time:
-            value = self(t, y)
+            (value,) = self(t, y)
             self._rate = (value - self._value) / (t - self._time)
             self._time, self._value = t, value
 
@@ -135,13 +167,13 @@ def _nearest_root(coefficients: list[float], near: float) -> float:
     return float(real[np.argmin(np.abs(real - near))]) if len(real) else math.nan
 
 
-def _newton(residual: Scalar, values: list[float], near: float) -> float:
+def _newton(residual: Scalar, values: list[float], top: int, near: float) -> float:
     h = near
     for _ in range(50):
         step = 1e-7 * (1.0 + abs(h))
-        values[-1] = h + step
+        values[top] = h + step
         above = residual(values)
-        values[-1] = h
+        values[top] = h
         here = residual(values)
         change = here * step / (above - here)
         h -= change
@@ -150,18 +182,7 @@ def _newton(residual: Scalar, values: list[float], near: float) -> float:
     return math.nan
 
 
-_FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "sin": math.sin,
-    "cos": math.cos,
-    "exp": math.exp,
-    "log": math.log,
-    "sqrt": math.sqrt,
-    "abs": abs,
-    "tanh": math.tanh,
-}
-
-
-def scalar_function(expression: Expression, slots: dict[tuple[str, int], int]) -> Scalar:
+def scalar_function(expression: Expression, slots: Mapping[tuple[str, int], int]) -> Scalar:
     """A plain Python function of a list of numbers; `slots` says where each symbol stands in it.
 
     It raises ValueError, ZeroDivisionError or OverflowError where the expression is undefined.
@@ -185,5 +206,5 @@ def scalar_function(expression: Expression, slots: dict[tuple[str, int], int]) -
     if head == "^":
         base, exponent = parts
         return lambda values: math.pow(base(values), exponent(values))
-    function, argument = _FUNCTIONS[head], parts[0]
+    function, argument = FUNCTIONS[head].scalar, parts[0]
     return lambda values: function(argument(values))

@@ -1,86 +1,106 @@
-"""solve(equation, initial, t, forcing) -> Trajectory with a status."""
+"""solve(system, initial, t, inputs) -> Trajectory with a status."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lgf.equation.skeleton import Equation
-from lgf.errors import LgfError
-from lgf.expression.tree import Expression
-from lgf.solver.kernels.integrator import N_STAGES, N_WORK, integrate
+from lgf.equation.system import System
+from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Frame
+from lgf.expression.tree import signal
+from lgf.solver.forcing import Forcing, input_table
+from lgf.solver.kernels.integrator import Flow, Options, integrate, make_workspace
 from lgf.solver.kernels.machine import LANES
-from lgf.solver.program import Program, compile_skeleton, compile_system
-from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory, read_only
+from lgf.solver.program import compile_skeleton
+from lgf.solver.trajectory import SolveStatus, Trajectory, read_only
 
 STATUSES = tuple(SolveStatus)  # in the order of the kernel's numbers
-NO_TABLE = (np.zeros((1, 4)), 0.0, 0.0)
+
+Initial = Sequence[float] | Mapping[str, float]
+"""The state vector in the frame's order, or by name."""
+Inputs = Mapping[str, Forcing] | Forcing | str | None
+"""Known inputs by name; of a frame with one input that input alone, also as a formula."""
 
 
 def solve(
-    equation: Equation,
-    initial: Sequence[float],
+    system: System,
+    initial: Initial,
     t: ArrayLike,
-    forcing: "Forcing | str | None" = None,
+    inputs: Inputs = None,
     *,
     branch: tuple[float, float] | None = None,
     rtol: float = 1e-8,
-    limit: float = 1e12,
+    limit: ArrayLike = 1e12,
     max_steps: int = 200_000,
 ) -> Trajectory:
-    """The trajectory of the equation at the times t, from initial = (u, u', ...) at t[0].
+    """The trajectory of the system at the times t, from the initial state at t[0].
 
-    The forcing replaces the one that the equation carries. An equation with several branches (a power of the highest
+    Inputs replace those that the system has as formulas. An equation with several branches (a power of the highest
     derivative) follows the branch nearest to `branch` = (value, slope) of the highest derivative at t[0]; without it,
-    the one that pulls u back towards zero. Samples that were not reached are NaN, and the status says why.
+    the one that pulls the state back towards zero. A variable of the state vector beyond its `limit` has blown up.
+    Samples that were not reached are NaN, and the status says why.
 
     >>> import numpy as np
-    >>> solve(Equation.read("u'' = -4*u"), (1, 0), np.linspace(0, np.pi, 5)).u.round(6).tolist()
+    >>> solve(System.read("u'' = -4*u"), (1, 0), np.linspace(0, np.pi, 5)).u.round(6).tolist()
     [1.0, 0.0, -1.0, -0.0, 1.0]
+    >>> solve(System.read("x' = y; y' = -x"), {"x": 0, "y": 1}, [0, 1])["x"].round(6).tolist()
+    [0.0, 0.841471]
     """
     times = _times(t)
-    order = equation.order
-    if len(initial) != order:
-        raise LgfError(
-            f"the initial state has {len(initial)} values but the equation is of order {order}; "
-            f"give {', '.join('u' + chr(39) * k for k in range(order))} at the first time."
-        )
-    given = Forcing.from_formula(forcing) if isinstance(forcing, str) else forcing
-    formula = given.formula if given is not None else equation.forcing
-    if equation.skeleton.forced and given is None and equation.forcing is None:
-        raise LgfError("the equation contains the forcing F but none was given; give a formula, samples or a Forcing.")
-    compiled = compile_skeleton(equation.skeleton, formula)
-    table = given.table() if given is not None and given.formula is None else NO_TABLE
-    problem = _InitialValueProblem(
-        compiled.flow, order, compiled.degree, np.asarray(equation.values, float), np.asarray(initial, float), table
-    )
+    frame = system.frame
+    start = state_vector(frame, initial)
+    signals = known_inputs(system, inputs)
+    formulas = tuple((name, s.formula) for name, s in signals.items() if s.formula is not None)
+    compiled = compile_skeleton(system.skeleton, formulas)
+    table = input_table([s if s and s.formula is None else None for s in map(signals.get, frame.inputs)])
+    problem = _InitialValueProblem(compiled.flow, np.asarray(system.values, float), start, table)
     if branch is None:
-        branch = (0.0, 0.0) if compiled.degree == 1 else _restoring_branch(problem, times)
-    states, status = _integrate(problem, times, branch, rtol, limit, max_steps, True)
-    values = given.values(times) if given is not None else None
-    return Trajectory(times, states, values, status)
+        branch = (0.0, 0.0) if compiled.flow.degree == 1 else _restoring_branch(problem, times)
+    values, status = _integrate(problem, times, branch, rtol, limit, max_steps)
+    return Trajectory(times, values, frame.columns, {name: s.values(times) for name, s in signals.items()}, status)
 
 
-def solve_system(
-    right_sides: Sequence[Expression],
-    initial: Sequence[float],
-    t: ArrayLike,
-    *,
-    rtol: float = 1e-8,
-    limit: float = 1e12,
-    max_steps: int = 200_000,
-) -> tuple[np.ndarray, SolveStatus]:
-    """The states (N, n) of x0' = right_sides[0], x1' = right_sides[1], ... at the times t, and how the solve ended."""
-    times = _times(t)
-    if len(initial) != len(right_sides):
-        raise LgfError(f"the initial state has {len(initial)} values but there are {len(right_sides)} equations.")
-    n = len(right_sides)
-    problem = _InitialValueProblem(
-        compile_system(list(right_sides)), n, 1, np.zeros(0), np.asarray(initial, float), NO_TABLE
-    )
-    states, status = _integrate(problem, times, (0.0, 0.0), rtol, limit, max_steps, False)
-    return states[:, :n], status
+def state_vector(frame: Frame, initial: Initial) -> np.ndarray:
+    """The initial state in the frame's order; LgfError unless every variable has one finite value."""
+    wanted = ", ".join(map(str, frame.variables))
+    if isinstance(initial, Mapping):
+        named = {frame.variable(str(name)): float(value) for name, value in initial.items()}
+        missing = [str(v) for v in frame.variables if v not in named]
+        if missing or len(named) != frame.dimension:
+            raise LgfError(f"the initial state gives {', '.join(map(str, initial)) or 'nothing'}; give {wanted}.")
+        return np.array([named[v] for v in frame.variables])
+    if len(initial) != frame.dimension:
+        raise LgfError(
+            f"the initial state has {len(initial)} values but the system has {frame.dimension}; "
+            f"give {wanted} at the first time."
+        )
+    return np.asarray(initial, float)
+
+
+def known_inputs(system: System, inputs: Inputs) -> dict[str, Forcing]:
+    """The inputs that drive the system, by name: those given, then those that it has as formulas."""
+    frame = system.frame
+    given: Mapping[str, Forcing]
+    if inputs is None:
+        given = {}
+    elif isinstance(inputs, Mapping):
+        given = inputs
+    else:
+        if len(frame.inputs) > 1:
+            raise LgfError(f"the system has the inputs {', '.join(frame.inputs)}; say which one is given, by name.")
+        forcing = Forcing.from_formula(inputs) if isinstance(inputs, str) else inputs
+        given = {frame.inputs[0]: forcing} if frame.inputs else {}
+    own = {name: Forcing.from_formula(formula) for name, formula in system.formulas}
+    signals = {name: given.get(name) or own.get(name) for name in frame.inputs}
+    missing = [name for name, s in signals.items() if s is None and signal(name) in system.skeleton.symbols]
+    if missing:
+        raise LgfError(
+            f"the equation contains the input {quoted(missing[0])} but it was not given; give a formula, samples or a "
+            "Forcing."
+        )
+    return {name: s for name, s in signals.items() if s is not None}
 
 
 def _times(t: ArrayLike) -> np.ndarray:
@@ -91,14 +111,10 @@ def _times(t: ArrayLike) -> np.ndarray:
 
 
 class _InitialValueProblem(NamedTuple):
-    """The flow of the states, compiled, with the numbers that go into it."""
-
-    flow: Program
-    n: int  # states
-    degree: int  # in the highest derivative
+    flow: Flow
     constants: np.ndarray
     start: np.ndarray
-    table: tuple[np.ndarray, float, float]  # of the forcing
+    table: np.ndarray
 
 
 def _integrate(
@@ -106,42 +122,39 @@ def _integrate(
     t: np.ndarray,
     branch: tuple[float, float],
     rtol: float,
-    limit: float,
+    limit: ArrayLike,
     max_steps: int,
-    with_top: bool,
 ) -> tuple[np.ndarray, SolveStatus]:
-    """One trajectory: states (N, n + 1), NaN where not reached."""
-    flow, n, degree, constants, start, table = problem
+    """One trajectory: values (N, column), NaN where not reached."""
+    flow, constants, start, table = problem
+    n = flow.n
     scale = float(np.max(np.abs(start), initial=0.0)) or 1.0
-    lanes = (np.repeat(x[:, None], LANES, axis=1) for x in (constants, start))
-    trajectories = np.full((len(t), n + 1, LANES), np.nan)
-    reached, status = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    C, y = lanes
     window = float(t[-1] - t[0])
-    integrate(
-        flow.code, flow.outputs, degree, flow.literals, n, C, 1, y, np.array(t), *table, rtol,
-        np.full(n, rtol * 1e-2 * scale), window / 20 if window > 0 else 1.0, limit, np.full(n, 1e-6 * scale), max_steps,
-        False, with_top, *branch, np.zeros((flow.n_registers, LANES)), np.zeros((N_WORK, LANES)),
-        np.zeros((N_STAGES, n, LANES)), trajectories, reached, status,
+    options = Options(
+        rtol, np.full(n, rtol * 1e-2 * scale), window / 20 if window > 0 else 1.0,
+        np.array(np.broadcast_to(limit, n), float), np.full(n, 1e-6 * scale), max_steps, *branch,
     )  # fmt: skip
-    states = trajectories[:, :, 0].copy()
-    states[reached[0] :] = np.nan
-    return states, STATUSES[status[0]]
+    work = make_workspace(flow, len(t))
+    C, y = (np.repeat(x[:, None], LANES, axis=1) for x in (constants, start))
+    integrate(flow, C, 1, y, np.array(t), table, options, False, True, work)
+    values = work.Y[:, :, 0].copy()
+    values[work.reached[0] :] = np.nan
+    return values, STATUSES[work.status[0]]
 
 
 def _restoring_branch(problem: _InitialValueProblem, t: np.ndarray) -> tuple[float, float]:
-    """(value, slope) of the highest derivative on the branch that pulls u back, by a short trial of several guesses."""
+    """(value, slope) of the highest derivative on the branch that pulls the state back, by trials of some guesses."""
     step = 1e-3 * float(t[-1] - t[0]) if len(t) > 1 else 1e-3
     ahead = t[0] + step * np.array([0.0, 0.5, 1.0])
     size = float(np.max(np.abs(problem.start))) or 1.0
     best, found = np.inf, (0.0, 0.0)
     for value in size * np.array([0.0, -1.0, 1.0, -30.0, 30.0, -1000.0, 1000.0]):
         for slope in size / step * np.array([0.0, -1.0, 1.0]):
-            states, status = _integrate(problem, ahead, (value, slope), 1e-6, 1e12, 2000, True)
-            top = states[:, problem.n]
+            values, status = _integrate(problem, ahead, (value, slope), 1e-6, 1e12, 2000)
+            top = values[:, problem.flow.n]
             if status is not SolveStatus.OK or not np.all(np.isfinite(top)):
                 continue
-            pull = float(top[-1] * states[-1, 0])
+            pull = float(top[-1] * values[-1, 0])
             if pull < best - 1e-12 * abs(pull):
                 best, found = pull, (float(top[0]), float(top[-1] - top[0]) / step)
     return found

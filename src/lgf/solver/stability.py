@@ -1,22 +1,23 @@
-"""Stability of a filled equation: Lyapunov's indirect method, and a numerical test where it is inconclusive.
+"""Stability of a system: Lyapunov's indirect method, and a numerical test where it is inconclusive.
 
-The forcing does not count: stability is a property of the operator. For an autonomous equation that gives its highest
-derivative directly the equilibria are the rest states u* with f(u*, 0, ...) = 0, and the eigenvalues of the Jacobian
-of the first-order form decide. Everything else (explicit time, several branches, eigenvalues on the imaginary axis, no
-equilibrium in reach) is left to trajectories from sampled states: they must stay bounded.
+Inputs do not count: stability is a property of the unforced system. For an autonomous system that gives its highest
+derivatives directly the equilibria are the rest states, and the eigenvalues of the Jacobian of the first-order form
+decide. Everything else (explicit time, several branches, eigenvalues on the imaginary axis, no equilibrium in reach) is
+left to trajectories from sampled states: they must stay bounded.
 """
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.expression.tree import ZERO
-from lgf.solver.kernels.integrator import BLEW_UP, N_STAGES, N_WORK, OK, integrate
-from lgf.solver.kernels.machine import LANES, WIDE, evaluate_wide
+from lgf.solver.kernels.integrator import BLEW_UP, OK, Options, integrate, make_workspace
+from lgf.solver.kernels.machine import LANES, NO_TABLE, WIDE, evaluate_wide
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
-from lgf.solver.solve import NO_TABLE, STATUSES, solve
+from lgf.solver.solve import STATUSES, solve
 
 
 class Verdict(StrEnum):
@@ -46,75 +47,87 @@ class Stability:
 class StabilitySettings:
     """How far equilibria are looked for, and how long trajectories are followed."""
 
-    reach: float = 10.0  # in units of the size of u
-    n_points: int = 2001
+    reach: float = 10.0  # in units of the size of the states
+    n_points: int = 2001  # of the grid on which the equilibria of one state are looked for
+    n_starts: int = 200  # of Newton's method, by which those of several states are found
     n_near: int = 40  # equilibria examined
     growth: float = 10.0  # a trajectory that ends beyond this many times its start has grown
     max_steps: int = 4000
 
 
 def assess(
-    equation: Equation,
-    size: float = 1.0,
+    system: System,
+    size: ArrayLike = 1.0,
     window: tuple[float, float] = (0.0, 20.0),
     settings: StabilitySettings = StabilitySettings(),
 ) -> Stability:
-    """Whether the unforced system is stable; `size` is a typical |u| and `window` the time of interest.
+    """Whether the unforced system is stable; `size` is a typical absolute value, of each variable of the state vector
+    or of all, and `window` the time of interest.
 
-    >>> assess(Equation.read("u'' = -u' - 4*u")).verdict.value, assess(Equation.read("u'' - u = 0")).verdict.value
+    >>> assess(System.read("u'' = -u' - 4*u")).verdict.value, assess(System.read("u'' - u = 0")).verdict.value
     ('stable', 'unstable')
     """
-    compiled = compile_skeleton(equation.skeleton, ZERO)
-    constants = np.asarray(equation.values, float)
-    if not equation.skeleton.autonomous:
-        return _by_trajectories(equation, compiled, size, window, settings, "time appears in the equation")
-    if compiled.degree != 1:
-        return _by_trajectories(equation, compiled, size, window, settings, "the equation has several branches")
-    rests = _equilibria(compiled, constants, size, settings)
+    free = replace(system, formulas=tuple((name, ZERO) for name in system.frame.inputs))
+    compiled = compile_skeleton(system.skeleton, free.formulas)
+    constants = np.asarray(system.values, float)
+    sizes = np.broadcast_to(np.asarray(size, float), (system.frame.dimension,))
+    if not system.skeleton.autonomous:
+        return _by_trajectories(free, compiled, sizes, window, settings, "time appears in the equation")
+    if compiled.flow.degree != 1:
+        return _by_trajectories(free, compiled, sizes, window, settings, "the equation has several branches")
+    find = _equilibria_of_one_state if len(system.frame.states) == 1 else _equilibria
+    rests = find(compiled, constants, sizes, settings)
     if not len(rests):
-        return _by_trajectories(equation, compiled, size, window, settings, "no equilibrium was found")
-    leading = np.array([_leading_eigenvalue(compiled, constants, u, size) for u in rests])
+        return _by_trajectories(free, compiled, sizes, window, settings, "no equilibrium was found")
+    leading = np.array([_leading_eigenvalue(compiled, constants, rest, sizes) for rest in rests])
     usable = np.isfinite(leading)
     rests, leading = rests[usable], leading[usable]
     if len(leading) and leading.min() < -1e-6:
-        at = rests[np.argmin(leading)]
+        at = _named(system, rests[np.argmin(leading)])
         return Stability(
             Verdict.STABLE,
-            f"all eigenvalues at the equilibrium u = {at:.4g} have negative real part (largest {leading.min():.3g}).",
+            f"all eigenvalues at the equilibrium {at} have negative real part (largest {leading.min():.3g}).",
         )
     if len(leading) and leading.min() > 1e-6:
-        at = rests[np.argmin(leading)]
+        at = _named(system, rests[np.argmin(leading)])
         return Stability(
             Verdict.UNSTABLE,
-            f"every equilibrium has an eigenvalue with positive real part (u = {at:.4g}: {leading.min():.3g}).",
+            f"every equilibrium has an eigenvalue with positive real part ({at}: {leading.min():.3g}).",
         )
-    return _by_trajectories(equation, compiled, size, window, settings, "eigenvalues lie on the imaginary axis")
+    return _by_trajectories(free, compiled, sizes, window, settings, "eigenvalues lie on the imaginary axis")
 
 
-def _field(compiled: CompiledSkeleton, constants: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """The highest derivative at these states [order, N]."""
-    flow = compiled.flow
-    n, N = compiled.order, states.shape[1]
-    values = np.empty((len(flow.outputs), N))
+def _named(system: System, rest: np.ndarray) -> str:
+    """The states of an equilibrium, such as u = 0."""
+    pairs = zip(system.frame.variables, rest, strict=True)
+    return ", ".join(f"{v} = {value:.4g}" for v, value in pairs if v.derivative == 0)
+
+
+def _rates(compiled: CompiledSkeleton, constants: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """The rates of change [n, N] at these state vectors [n, N]."""
+    program, frame = compiled.flow.program, compiled.frame
+    N = states.shape[1]
+    values = np.empty((len(program.outputs), N))
+    columns = np.vstack([states, np.zeros((len(frame.states), N))])
     evaluate_wide(
-        flow.code, flow.outputs, flow.literals, n, compiled.n_constants, constants, np.zeros(N),
-        np.vstack([states, np.zeros((1, N))]), np.zeros(N), np.zeros((flow.n_registers, WIDE)), values,
+        program, constants, np.zeros(N), columns, np.zeros((len(frame.inputs), N)),
+        np.zeros((program.n_registers, WIDE)), values,
     )  # fmt: skip
-    return values[-1]
+    return values
 
 
-def _equilibria(
-    compiled: CompiledSkeleton, constants: np.ndarray, size: float, settings: StabilitySettings
+def _equilibria_of_one_state(
+    compiled: CompiledSkeleton, constants: np.ndarray, sizes: np.ndarray, settings: StabilitySettings
 ) -> np.ndarray:
-    """Rest states within reach, those nearest to zero first."""
+    """Rest states [rest, n] within reach, those nearest to zero first, by sign changes on a grid."""
 
     def at_rest(u: np.ndarray) -> np.ndarray:
-        states = np.zeros((compiled.order, len(u)))
+        states = np.zeros((compiled.flow.n, len(u)))
         states[0] = u
-        return _field(compiled, constants, states)
+        return _rates(compiled, constants, states)[-1]
 
     # The odd number of points puts zero, the most common equilibrium, on the grid.
-    grid = settings.reach * size * np.linspace(-1.0, 1.0, settings.n_points)
+    grid = settings.reach * sizes[0] * np.linspace(-1.0, 1.0, settings.n_points)
     values = at_rest(grid)
     scale = np.nanmedian(np.abs(np.where(np.isfinite(values), values, np.nan))) if np.isfinite(values).any() else 0.0
     exact = grid[np.abs(values) <= 1e-12 * scale] if scale > 0 else grid[:0]
@@ -133,50 +146,87 @@ def _equilibria(
         middle = middle[np.abs(at_rest(middle)) <= 1e-6 * scale + 1e-300]
     else:
         middle = low
-    found = np.concatenate([exact, middle])
-    return found[np.argsort(np.abs(found), kind="stable")][: settings.n_near]
+    u = np.concatenate([exact, middle])
+    rests = np.zeros((len(u), compiled.flow.n))
+    rests[:, 0] = u
+    return rests[np.argsort(np.abs(u), kind="stable")][: settings.n_near]
 
 
-def _leading_eigenvalue(compiled: CompiledSkeleton, constants: np.ndarray, u: float, size: float) -> float:
-    """The largest real part among the eigenvalues of the Jacobian at rest, relative to its size; NaN if undefined."""
-    n = compiled.order
-    steps = 1e-6 * np.full(n, max(size, abs(u)))
-    base = np.zeros(n)
-    base[0] = u
-    states = np.column_stack([base + s * d for d in np.diag(steps) for s in (1.0, -1.0)])
-    f = _field(compiled, constants, states)
-    jacobian = np.diag(np.ones(n - 1), 1)
-    jacobian[-1] = (f[0::2] - f[1::2]) / (2 * steps)
+def _equilibria(
+    compiled: CompiledSkeleton, constants: np.ndarray, sizes: np.ndarray, settings: StabilitySettings
+) -> np.ndarray:
+    """Rest states [rest, n] within reach, those nearest to zero first, by Newton's method from sampled states."""
+    n = compiled.flow.n
+    draws = np.random.default_rng(0).uniform(-1.0, 1.0, (n, settings.n_starts - 1))
+    y = np.hstack([np.zeros((n, 1)), draws * sizes[:, None] * np.geomspace(0.1, settings.reach, draws.shape[1])])
+    moving = [v.derivative > 0 for v in compiled.frame.variables]
+    y[moving] = 0.0
+    with np.errstate(all="ignore"):
+        typical = np.nanmedian(np.abs(_rates(compiled, constants, y)), axis=1)
+        for _ in range(30):
+            f = _rates(compiled, constants, y)
+            jacobian = np.stack([_jacobian(compiled, constants, state, sizes) for state in y.T])
+            sound = np.isfinite(jacobian).all(axis=(1, 2)) & np.isfinite(f).all(axis=0)
+            step = np.zeros_like(y)
+            step[:, sound] = -np.einsum("rij,jr->ir", np.linalg.pinv(jacobian[sound]), f[:, sound])
+            y = y + step
+        f = _rates(compiled, constants, y)
+    scale = np.where(np.isfinite(typical) & (typical > 0), typical, 1.0)
+    still = np.all(np.abs(f) <= 1e-9 * scale[:, None], axis=0) & np.all(
+        np.abs(y) <= 2 * settings.reach * sizes[:, None], axis=0
+    )
+    rests: list[np.ndarray] = []
+    for rest in sorted(y[:, still].T, key=lambda r: float(np.sum((r / sizes) ** 2))):
+        if all(np.max(np.abs(rest - other) / sizes) > 1e-6 for other in rests):
+            rests.append(rest)
+    return np.array(rests[: settings.n_near]).reshape(-1, n)
+
+
+def _jacobian(compiled: CompiledSkeleton, constants: np.ndarray, rest: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The derivative [n, n] of the rates by the state vector."""
+    steps = 1e-6 * np.maximum(sizes, np.abs(rest))
+    states = np.column_stack([rest + s * d for d in np.diag(steps) for s in (1.0, -1.0)])
+    f = _rates(compiled, constants, states)
+    return (f[:, 0::2] - f[:, 1::2]) / (2 * steps)
+
+
+def _leading_eigenvalue(
+    compiled: CompiledSkeleton, constants: np.ndarray, rest: np.ndarray, sizes: np.ndarray
+) -> float:
+    """The largest real part among the eigenvalues of the Jacobian at rest; NaN if undefined."""
+    jacobian = _jacobian(compiled, constants, rest, np.maximum(sizes, np.abs(rest).max()))
     if not np.all(np.isfinite(jacobian)):
         return np.nan
     return float(np.linalg.eigvals(jacobian).real.max())
 
 
 def _by_trajectories(
-    equation: Equation,
+    system: System,
     compiled: CompiledSkeleton,
-    size: float,
+    sizes: np.ndarray,
     window: tuple[float, float],
     settings: StabilitySettings,
     why: str,
 ) -> Stability:
-    """The verdict of eight trajectories from sampled states of the given size."""
+    """The verdict of eight trajectories of the unforced system from sampled states of the given size."""
     t = np.linspace(*window, 201)
-    starts = size * np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.order, LANES))
-    limit = 1e3 * settings.growth * size
-    if compiled.degree == 1:
-        u, status = _lanes(compiled, np.asarray(equation.values, float), starts, t, size, limit, settings.max_steps)
+    starts = sizes[:, None] * np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.flow.n, LANES))
+    limit = 1e3 * settings.growth * float(sizes.max())
+    if compiled.flow.degree == 1:
+        y, status = _lanes(compiled, np.asarray(system.values, float), starts, t, sizes, limit, settings.max_steps)
     else:
-        free = replace(equation, forcing=ZERO)
-        solved = [solve(free, y, t, rtol=1e-5, limit=limit, max_steps=settings.max_steps) for y in starts.T]
-        u, status = np.column_stack([s.u for s in solved]), np.array([STATUSES.index(s.status) for s in solved])
+        solved = [solve(system, state, t, rtol=1e-5, limit=limit, max_steps=settings.max_steps) for state in starts.T]
+        y = np.stack([s.values[:, : compiled.flow.n] for s in solved], axis=2)
+        status = np.array([STATUSES.index(s.status) for s in solved])
+    first = [i for i, v in enumerate(compiled.frame.variables) if v.derivative == 0]
+    size = np.abs(y[:, first] / sizes[first][:, None]).max(axis=1)  # [N, lane], of the largest state
     done = status == OK
-    grown = (status == BLEW_UP) | (done & (np.abs(u[-1]) > settings.growth * np.abs(starts).max(axis=0)))
+    grown = (status == BLEW_UP) | (done & (size[-1] > settings.growth * np.abs(starts / sizes[:, None]).max(axis=0)))
     if grown.any():
         return Stability(Verdict.UNSTABLE, f"{why}; {int(grown.sum())} of {LANES} sampled trajectories grew.")
     if done.sum() >= LANES // 2:
-        early = np.abs(u[: len(t) // 4][:, done]).max(axis=0)
-        late = np.abs(u[3 * len(t) // 4 :][:, done]).max(axis=0)
+        early = size[: len(t) // 4][:, done].max(axis=0)
+        late = size[3 * len(t) // 4 :][:, done].max(axis=0)
         word = "decayed" if np.all(late < 0.9 * early) else "stayed bounded"
         return Stability(Verdict.STABLE, f"{why}; {int(done.sum())} of {LANES} sampled trajectories {word}.")
     return Stability(Verdict.UNKNOWN, f"{why}; most sampled trajectories could not be followed.")
@@ -187,18 +237,15 @@ def _lanes(
     constants: np.ndarray,
     starts: np.ndarray,
     t: np.ndarray,
-    size: float,
+    sizes: np.ndarray,
     limit: float,
     max_steps: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(u [N, lane], status [lane]) of one trajectory per column of starts [order, lane]."""
-    flow, n = compiled.flow, compiled.order
-    reached, status = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    states = np.zeros((len(t), n + 1, LANES))
-    integrate(
-        flow.code, flow.outputs, 1, flow.literals, n, np.repeat(constants[:, None], LANES, axis=1), LANES,
-        starts.copy(), t, *NO_TABLE, 1e-5, np.full(n, 1e-7 * size), (t[-1] - t[0]) / 20, limit,
-        np.full(n, 1e-6 * size), max_steps, False, False, 0.0, 0.0, np.zeros((flow.n_registers, LANES)),
-        np.zeros((N_WORK, LANES)), np.zeros((N_STAGES, n, LANES)), states, reached, status,
-    )  # fmt: skip
-    return states[:, 0], status
+    """(states [N, n, lane], status [lane]) of one trajectory per column of starts [n, lane]."""
+    flow = compiled.flow
+    watched = np.where([v.derivative == 0 for v in compiled.frame.variables], limit, np.inf)
+    options = Options(1e-5, 1e-7 * sizes, (t[-1] - t[0]) / 20, watched, 1e-6 * sizes, max_steps, 0.0, 0.0)
+    work = make_workspace(flow, len(t))
+    C = np.repeat(constants[:, None], LANES, axis=1)
+    integrate(flow, C, LANES, starts.copy(), t, NO_TABLE, options, False, False, work)
+    return work.Y[:, : flow.n], work.status

@@ -1,27 +1,15 @@
-"""Solved or smoothed records of a state and its derivatives, and the forcing that drives them."""
+"""Trajectory: the states of a system over time, solved or smoothed."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lgf.errors import LgfError
-from lgf.expression.numeric import evaluate
-from lgf.expression.parse import read_expression
-from lgf.expression.print import plain
-from lgf.expression.tree import Expression
-
-if TYPE_CHECKING:
-    from scipy.interpolate import CubicSpline
-
-FUNCTION_SAMPLES = 4097
-_MOST_TABLE_ROWS = 1 << 17
-_LARGEST = 1e75  # of forcing samples: what a spline computes of them stays finite
+from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Variable
 
 
 class SolveStatus(StrEnum):
@@ -43,49 +31,54 @@ def read_only(values: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A record in time: column k of `states` (N, K) is the k-th derivative of u; NaN where it was not reached."""
+    """Columns over time: `values` (N, K) holds one variable a column, NaN where it was not reached.
+
+    `trajectory["prey"]` and `trajectory["x'"]` are columns by name; `.u`, `.du` and `.d2u` are the first state and its
+    derivatives. `inputs` are the known inputs at the same times.
+    """
 
     t: np.ndarray
-    states: np.ndarray
-    forcing: np.ndarray | None = None
+    values: np.ndarray
+    variables: tuple[Variable, ...]
+    inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     status: SolveStatus = SolveStatus.OK
 
     def __post_init__(self):
-        for name in ("t", "states", "forcing"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, read_only(getattr(self, name)))
+        for name in ("t", "values"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
         n = len(self.t)
-        if self.t.ndim != 1 or self.states.ndim != 2 or len(self.states) != n or self.states.shape[1] < 1:
+        if self.t.ndim != 1 or self.values.shape != (n, len(self.variables)):
             raise LgfError(
-                f"t has shape {self.t.shape} and states {self.states.shape}; a trajectory needs (N,) and (N, K)."
+                f"t has shape {self.t.shape} and values {self.values.shape}; a trajectory of {len(self.variables)} "
+                f"variables needs (N,) and (N, {len(self.variables)})."
             )
-        if self.forcing is not None and self.forcing.shape != (n,):
-            raise LgfError(f"forcing has shape {self.forcing.shape}; a trajectory of {n} times needs ({n},).")
+        object.__setattr__(self, "inputs", {name: read_only(column) for name, column in self.inputs.items()})
+        for name, column in self.inputs.items():
+            if column.shape != (n,):
+                raise LgfError(f"the input {name} has shape {column.shape}; {n} times need ({n},).")
 
-    @property
-    def order(self) -> int:
-        """The highest derivative held."""
-        return self.states.shape[1] - 1
+    def __getitem__(self, variable: str | Variable) -> np.ndarray:
+        name = Variable.read(variable) if isinstance(variable, str) else variable
+        if name not in self.variables:
+            raise LgfError(
+                f"{quoted(str(variable))} is not in this trajectory; it holds {', '.join(map(str, self.variables))}."
+            )
+        return self.values[:, self.variables.index(name)]
 
     @property
     def u(self) -> np.ndarray:
-        """The state."""
-        return self.states[:, 0]
+        """The first state."""
+        return self[Variable(self.variables[0].name)]
 
     @property
     def du(self) -> np.ndarray:
-        """The first derivative of the state."""
-        return self._derivative(1)
+        """The first derivative of the first state."""
+        return self[Variable(self.variables[0].name, 1)]
 
     @property
     def d2u(self) -> np.ndarray:
-        """The second derivative of the state."""
-        return self._derivative(2)
-
-    def _derivative(self, order: int) -> np.ndarray:
-        if order > self.order:
-            raise LgfError(f"derivative {order} was asked of a trajectory that holds derivatives up to {self.order}.")
-        return self.states[:, order]
+        """The second derivative of the first state."""
+        return self[Variable(self.variables[0].name, 2)]
 
 
 def relative_l2(y: ArrayLike, estimate: ArrayLike) -> float:
@@ -97,138 +90,3 @@ def relative_l2(y: ArrayLike, estimate: ArrayLike) -> float:
     if size == 0.0:
         return 0.0 if error == 0.0 else math.inf
     return error / size
-
-
-@dataclass(frozen=True, eq=False)
-class Forcing:
-    """The given input F(t): a formula in t, or samples joined by a cubic table.
-
-    Exactly one of `formula` and `samples` (M, 2: time, value) is set. Outside its samples the first and the last
-    value are held. Build one by `from_formula`, `from_samples` or `from_function`.
-    """
-
-    formula: Expression | None = None
-    samples: np.ndarray | None = None
-
-    def __post_init__(self):
-        if (self.formula is None) == (self.samples is None):
-            raise LgfError("a forcing is either a formula or samples; give exactly one of the two.")
-        if self.samples is not None:
-            object.__setattr__(self, "samples", read_only(self.samples))
-
-    @classmethod
-    def from_formula(cls, formula: str | Expression) -> "Forcing":
-        """The forcing given by a formula in t, such as "2*sin(0.5*t)"."""
-        expression = read_expression(formula) if isinstance(formula, str) else formula
-        for node in expression.nodes():
-            if node.head == "constant":
-                raise LgfError("a forcing formula has no open constants; write numbers in place of C.")
-            if node.head == "symbol" and node.args != ("t", 0):
-                name = node.args[0] + "'" * node.args[1]
-                raise LgfError(f"a forcing formula depends on t only, but {name} stands in it.")
-        return cls(formula=expression)
-
-    @classmethod
-    def from_samples(cls, t: ArrayLike, values: ArrayLike) -> "Forcing":
-        """The forcing through these samples; missing values (NaN) are bridged by the interpolation."""
-        t, values = np.asarray(t, dtype=float), np.asarray(values, dtype=float)
-        if t.ndim != 1 or values.shape != t.shape:
-            raise LgfError(
-                f"forcing has {values.size} samples but t has {t.size}; "
-                "give a function, a formula, or one value per time."
-            )
-        if np.any(np.isinf(values)) or not np.all(np.isfinite(t)):
-            raise LgfError("forcing samples contain infinite values or times; remove those rows.")
-        seen = ~np.isnan(values)
-        t, values = t[seen], values[seen]
-        if len(t) < 2:
-            raise LgfError(f"forcing has {len(t)} usable samples; at least 2 are needed.")
-        if np.any(np.diff(t) <= 0):
-            raise LgfError("the times of the forcing samples do not increase; sort them and remove duplicates.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            slopes = np.diff(values) / np.diff(t)
-        if not all(np.max(np.abs(x)) <= _LARGEST for x in (t, values, slopes)):
-            raise LgfError(f"the forcing samples, their times or their slopes exceed {_LARGEST:g}; change the units.")
-        return cls(samples=np.column_stack([t, values]))
-
-    @classmethod
-    def from_function(
-        cls, function: Callable[[float], float], start: float, stop: float, n: int = FUNCTION_SAMPLES
-    ) -> "Forcing":
-        """The forcing by a Python function of one time, sampled at `n` times of the window."""
-        t = np.linspace(start, stop, n)
-        try:
-            values = np.array([float(function(float(x))) for x in t])
-        except Exception as error:  # the function is the user's: whatever it raises is theirs to see
-            raise LgfError(
-                f"the forcing function failed ({type(error).__name__}: {error}); call it on t first."
-            ) from error
-        if not np.all(np.isfinite(values)):
-            at = t[~np.isfinite(values)][0]
-            raise LgfError(f"the forcing function is not finite at t = {at:.6g}; it must be finite on the window.")
-        return cls.from_samples(t, values)
-
-    @cached_property
-    def _table(self) -> tuple[np.ndarray, float, float]:
-        if self.samples is None:
-            raise LgfError("a formula has no table; call sampled(start, stop) first.")
-        t, values = self.samples[:, 0], self.samples[:, 1]
-        steps = np.diff(t)
-        if np.ptp(steps) > 1e-6 * steps.mean():
-            # four cells to the shortest usual step keep the resampling error far below that of the spline itself
-            rows = int(
-                np.clip(4 * (t[-1] - t[0]) / np.quantile(steps, 0.05), 4 * len(t), max(_MOST_TABLE_ROWS, len(t)))
-            )
-            uniform = np.linspace(t[0], t[-1], rows + 1)
-            t, values = uniform, _spline(t, values)(uniform)
-        coefficients = np.ascontiguousarray(_spline(t, values).c[::-1].T)
-        dt = (t[-1] - t[0]) / (len(t) - 1)
-        coefficients *= dt ** np.arange(coefficients.shape[1])
-        if coefficients.shape[1] < 4:
-            coefficients = np.pad(coefficients, ((0, 0), (0, 4 - coefficients.shape[1])))
-        coefficients.setflags(write=False)
-        return coefficients, float(t[0]), float(1.0 / dt)
-
-    def table(self) -> tuple[np.ndarray, float, float]:
-        """(coefficients (M, 4), t0, 1/dt): with x = (t - t0)/dt, i = floor(x), s = x - i, F = sum_k c[i, k] s^k."""
-        return self._table
-
-    def sampled(self, start: float, stop: float, n: int = FUNCTION_SAMPLES) -> "Forcing":
-        """The same forcing as samples on a window; samples stay as they are."""
-        if self.samples is not None:
-            return self
-        t = np.linspace(start, stop, n)
-        return Forcing.from_samples(t, self.values(t))
-
-    def values(self, t: ArrayLike) -> np.ndarray:
-        """F at these times."""
-        t = np.asarray(t, dtype=float)
-        if self.formula is not None:
-            return np.broadcast_to(np.asarray(evaluate(self.formula, {"t": t}), dtype=float), t.shape).copy()
-        coefficients, t0, rate = self._table
-        x = np.clip((t - t0) * rate, 0.0, len(coefficients))
-        i = np.minimum(x.astype(int), len(coefficients) - 1)
-        s = x - i
-        c = coefficients[i]
-        return ((c[..., 3] * s + c[..., 2]) * s + c[..., 1]) * s + c[..., 0]
-
-    def covers(self, start: float, stop: float) -> bool:
-        """Whether the window lies within the samples (a formula covers every window)."""
-        if self.samples is None:
-            return True
-        slack = 1e-9 * (stop - start)
-        return bool(self.samples[0, 0] <= start + slack and self.samples[-1, 0] >= stop - slack)
-
-    def describe(self) -> str:
-        """The formula, or the number of samples and their window."""
-        if self.formula is not None:
-            return plain(self.formula)
-        assert self.samples is not None
-        t = self.samples[:, 0]
-        return f"{len(t)} samples from t = {t[0]:.6g} to {t[-1]:.6g}"
-
-
-def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
-    from scipy.interpolate import CubicSpline  # a third of the time that a process takes to solve its first equation
-
-    return CubicSpline(t, values, bc_type="not-a-knot" if len(t) > 3 else "natural")

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from lgf.equation.skeleton import NoEquation, Skeleton, order_of
-from lgf.expression.parse import read_expression
+from lgf.equation.skeleton import Skeleton
 from lgf.grammar import Derivation, Grammar, spell, split, unpad
 from lgf.language.corpus import Corpus
+from lgf.language.sentences import NoEquation, skeleton_of
 from lgf.latent.autoencoder import Autoencoder, decode
 from lgf.latent.bundle import ModelBundle
 from lgf.latent.guidance import CERTAIN, Guide
@@ -47,10 +47,8 @@ def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoenc
 
 def skeleton(grammar: Grammar, derivation: Derivation) -> Skeleton | None:
     """The equation of the least order that the derivation says, None if it says none."""
-    inside = read_expression(spell(grammar, derivation))
-    order = max(1, order_of(inside) + 1) if grammar.template == "explicit" else None
     try:
-        return Skeleton.from_sentence(grammar.template, inside, order)
+        return skeleton_of(grammar.template, spell(grammar, derivation))
     except NoEquation:
         return None
 
@@ -62,7 +60,7 @@ def _free(bundle: ModelBundle, corpus: Corpus) -> dict[str, Any]:
     known = unpad(grammar, np.asarray(corpus.derivations[:: max(1, len(corpus) // 5000)]))
     skeletons = [skeleton(grammar, d) for d in drawn]
     valid = [s for s in skeletons if s is not None]
-    orders = Counter(s.order for s in valid)
+    orders = Counter(s.frame.orders[0] for s in valid)
     return {
         "free_samples_valid": len(valid) / DRAWN,
         "free_samples_beyond_order_2": sum(n for order, n in orders.items() if order > 2) / DRAWN,
@@ -85,7 +83,9 @@ def _guided(bundle: ModelBundle) -> dict[str, float]:
         guides = [Guide(bundle.predictors["order"], order, CERTAIN)]
         tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
-        result[f"guided_to_order_{order}"] = sum(s is not None and s.order == order for s in found) / len(found)
+        result[f"guided_to_order_{order}"] = sum(s is not None and s.frame.orders[0] == order for s in found) / len(
+            found
+        )
     return result
 
 

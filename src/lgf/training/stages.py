@@ -146,9 +146,9 @@ def train_predictors(
     grammar = autoencoder.grammar
     drawn = sample(denoiser, plan.predictors.own_samples, plan.seed)
     found = [skeleton(grammar, derivation) for derivation in unpad(grammar, decode(autoencoder, drawn))]
-    known = [s is not None and s.order <= 2 for s in found]
+    known = [s is not None and s.frame.orders[0] <= 2 for s in found]
     labels = {
-        "order": ([s.order if s is not None and s.order <= 2 else 0 for s in found], corpus.order),
+        "order": ([0 if s is None or s.frame.orders[0] > 2 else s.frame.orders[0] for s in found], corpus.order),
         "autonomous": ([s is not None and s.autonomous for s in found], corpus.autonomous),
         "forced": ([s is not None and s.forced for s in found], corpus.forced),
     }

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from lgf.expression.frame import Frame
 from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split
 from lgf.language.language import Language
 from lgf.search.candidate import Population, Proposal
@@ -89,19 +90,19 @@ class EvolutionProposer:
     """Variations of the best candidates: a summand replaced, added, dropped, or taken from another; fresh draws too."""
 
     def __init__(self, languages: Sequence[Language], seed: int = 0, elite: int = 50, fresh: float = 0.2):
-        self._languages = {language.order: language for language in languages}
+        self._languages = {language.frame: language for language in languages}
         self._rng = np.random.default_rng([seed, 2])
         self._fresh = fresh
         self._elite = elite
         self._monte_carlo = MonteCarloProposer(languages, seed)
         self._parents: list[tuple[Language, Blocks]] = []
-        self._pool: dict[int, list[tuple[int, ...]]] = {}
+        self._pool: dict[Frame, list[tuple[int, ...]]] = {}
 
     def tell(self, population: Population) -> None:
         """Take the best candidates as parents."""
         self._parents = []
         for candidate in population.best(self._elite):
-            language = self._languages[candidate.skeleton.order]
+            language = self._languages[candidate.skeleton.frame]
             if candidate.proposal.derivation is not None:
                 self._parents.append((language, split(language.grammar, candidate.proposal.derivation)))
 
@@ -151,7 +152,7 @@ class EvolutionProposer:
 
     def _summand(self, language: Language) -> tuple[int, ...]:
         """A fresh summand as it occurs in draws from the grammar."""
-        pool = self._pool.setdefault(language.order, [])
+        pool = self._pool.setdefault(language.frame, [])
         while not pool:
             draws = sample(language.grammar, self._rng, _BATCH, language.allowed, max_order=language.max_order)
             pool += [s for d in draws for s in split(language.grammar, d).summands]

@@ -1,9 +1,9 @@
 """What is missing from a good equation, given its residual: terms ranked by how much of the residual they explain.
 
-The residual of a fitted equation is projected on the linear answers of the record to every term that the grammar can
-say (see `response`), after the equation's own constants have been projected out. The share of the residual that a term
-explains, against the bits that it costs, ranks the terms to add; taking a summand out, or another one in for it, is
-judged the same way. The ranking says what to try first; what a change is worth the fit decides.
+The residual of a fitted equation is projected on the linear responses of the record to every term that the grammar can
+say (see `sensitivity`), after the equation's own constants have been projected out. The share of the residual that a
+term explains, against the bits that it costs, ranks the terms to add. Dropping or swapping a summand is ranked the same
+way. The ranking decides what is fitted first; the fit decides what is better.
 """
 
 import heapq
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
+from lgf.expression.frame import Frame
 from lgf.expression.monomials import renumber
-from lgf.expression.tree import ONE, Expression, F
+from lgf.expression.tree import ONE, Expression, is_input, summands
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import cheapest
 from lgf.language.language import Language, term_of
@@ -72,7 +73,7 @@ def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings
     total, share = comparison.explained(list(range(len(line.own))))
     extend(parts, share, 0.0, "add", settings.per_candidate)
     for i, part in enumerate(parts):
-        if part == F or not owners[i]:
+        if is_input(part) or not owners[i]:
             continue
         kept = parts[:i] + parts[i + 1 :]
         (constant, row), taken = owners[i][0], {row for _, row in owners[i]}
@@ -89,7 +90,7 @@ class Comparison:
     """The answers to all terms beside the residual and the candidate's own answers, by their products alone."""
 
     def __init__(self, line: Linearisation, columns: np.ndarray, owner: np.ndarray, n_terms: int):
-        answers = line.answers(columns)
+        answers = line.responses(columns)
         squares = np.einsum("brk,brk->bk", answers, answers).ravel()[: len(owner)]
         scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
         products = np.concatenate([line.own, line.residual[None]]) @ answers  # [block, own and residual, BLOCK]
@@ -130,15 +131,15 @@ def _state(candidate: Candidate) -> tuple[Parts, Expression, list[list[tuple[int
 
     The coefficient comes first; a term without an open coefficient has no constants to take out.
     """
-    compiled = compile_skeleton(candidate.skeleton)
-    row_of = {int(c): r for r, c in enumerate([*compiled.linear, *compiled.nonlinear])}
-    summands, divisor = _taken_apart(candidate.skeleton)
+    equation = compile_skeleton(candidate.skeleton).equations[0]
+    row_of = {int(c): r for r, c in enumerate([*equation.linear, *equation.nonlinear])}
+    terms, divisor = _taken_apart(candidate.skeleton)
     owners = []
-    for summand in summands:
+    for summand in terms:
         first = summand.args[0] if summand.head == "*" else summand
         inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
         owners.append([(i, row_of[i]) for i in inside] if first.head == "constant" else [])
-    return tuple(term_of(summand) for summand in summands), divisor, owners
+    return tuple(term_of(summand) for summand in terms), divisor, owners
 
 
 def _taken_apart(skeleton: Skeleton) -> tuple[Parts, Expression]:
@@ -147,7 +148,7 @@ def _taken_apart(skeleton: Skeleton) -> tuple[Parts, Expression]:
     if body.head == "*" and len(body.args) == 2 and body.args[0].head == "+" and body.args[1].head == "^":
         body, below = body.args
         divisor = renumber(below.args[0], [0.0] * skeleton.n_constants)[0]
-    return (body.args if body.head == "+" else (body,)), divisor
+    return summands(body), divisor
 
 
 class MissingTermProposer:
@@ -156,17 +157,17 @@ class MissingTermProposer:
     def __init__(
         self,
         languages: Sequence[Language],
-        targets: Mapping[int, Target],
+        targets: Mapping[Frame, Target],
         settings: MissingSettings = MissingSettings(),
     ):
-        self._languages = {language.order: language for language in languages}
+        self._languages = {language.frame: language for language in languages}
         self._targets = targets
         self._settings = settings
         self._vocabularies = {
             o: Vocabulary(language, targets[o], settings.vocabulary) for o, language in self._languages.items()
         }
         self._moves: dict[str, list[Move]] = {}
-        self._queue: list[tuple[float, int, int, Move]] = []  # (priority, number, order, move)
+        self._queue: list[tuple[float, int, Frame, Move]] = []  # (priority, number, frame, move)
         self._known: set[str] = set()  # structures of the population, whose terms count as proposed
         self._made: set[tuple[frozenset[Expression], Expression]] = set()
 
@@ -176,33 +177,33 @@ class MissingTermProposer:
         for candidate in population:
             if candidate.skeleton.structure not in self._known:
                 self._known.add(candidate.skeleton.structure)
-                summands, divisor = _taken_apart(candidate.skeleton)
-                self._made.add((frozenset(map(term_of, summands)), divisor))
+                terms, divisor = _taken_apart(candidate.skeleton)
+                self._made.add((frozenset(map(term_of, terms)), divisor))
         number = looked_at = 0
         front = sorted(population.front(), key=lambda c: c.objective)[: self._settings.elite // 4]
         for rank, candidate in enumerate([*population.best(self._settings.elite), *front]):
-            structure, order = candidate.skeleton.structure, candidate.skeleton.order
+            structure, frame = candidate.skeleton.structure, candidate.skeleton.frame
             if structure not in self._moves:
                 if looked_at == self._settings.looked_at:
                     continue
                 looked_at += 1
                 self._moves[structure] = moves(
-                    candidate, self._targets[order], self._vocabularies[order], self._settings
+                    candidate, self._targets[frame], self._vocabularies[frame], self._settings
                 )
             for place, move in enumerate(self._moves[structure]):
-                heapq.heappush(self._queue, (place + 2.0 * rank, number, order, move))
+                heapq.heappush(self._queue, (place + 2.0 * rank, number, frame, move))
                 number += 1
 
     def ask(self, n: int) -> list[Proposal]:
         """The n most promising changes that were not proposed before."""
         found: list[Proposal] = []
         while self._queue and len(found) < n:
-            _, _, order, move = heapq.heappop(self._queue)
+            _, _, frame, move = heapq.heappop(self._queue)
             key = (frozenset(move.parts), move.divisor)
             if key in self._made:
                 continue
             self._made.add(key)
-            proposal = self._proposal(self._languages[order], move)
+            proposal = self._proposal(self._languages[frame], move)
             if proposal is not None:
                 found.append(proposal)
         return found

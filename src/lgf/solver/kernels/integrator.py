@@ -8,13 +8,14 @@ Workspace rows of S: see the names below. K[stage, state, lane] are the slopes.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lgf.solver.kernels import FAST, INNER, KERNEL
 from lgf.solver.kernels.elementary import exponential, logarithm
-from lgf.solver.kernels.machine import LANES, execute_lanes
+from lgf.solver.kernels.machine import LANES, Program, execute_lanes
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
 
@@ -24,12 +25,63 @@ N_WORK = 12
 N_STAGES = 8  # seven stages and one row of scratch
 
 
+class Flow(NamedTuple):
+    """The rate of change of the state vector, compiled.
+
+    With degree 1 the program's outputs are the rates. Otherwise the system is one implicit equation, and the outputs
+    are the coefficients of a polynomial of that degree in its highest derivative, or its residual (degree GENERAL).
+    """
+
+    program: Program
+    degree: int
+    n: int  # length of the state vector
+    rates: np.ndarray  # int64 [state]: where in the state vector the variable stands that a state's equation drives
+
+
+GENERAL = -1  # the highest derivative is found by Newton's method on the residual
+
+
+class Options(NamedTuple):
+    """How a system is solved."""
+
+    rtol: float
+    atol: np.ndarray  # [n]
+    largest_step: float
+    limit: np.ndarray  # [n] a lane in which a state exceeds its limit has blown up
+    nudge: np.ndarray  # [n] added to an initial state at which the slopes are not finite
+    max_steps: int
+    root: float  # the highest derivative at the start, to choose a branch of an implicit equation
+    root_slope: float  # and its slope
+
+
+class Workspace(NamedTuple):
+    """Memory of the integrator, and where its results go."""
+
+    R: np.ndarray  # [register, lane]
+    S: np.ndarray  # [N_WORK, lane]
+    K: np.ndarray  # [N_STAGES, n, lane]
+    Y: np.ndarray  # [sample, column, lane] the trajectories: the state vector, then the highest derivatives
+    reached: np.ndarray  # [lane] how many samples are filled
+    status: np.ndarray  # [lane] how the lane ended
+
+
+def make_workspace(flow: Flow, samples: int) -> Workspace:
+    """Memory for trajectories of so many samples."""
+    return Workspace(
+        np.zeros((flow.program.n_registers, LANES)),
+        np.zeros((N_WORK, LANES)),
+        np.zeros((N_STAGES, flow.n, LANES)),
+        np.zeros((samples, flow.n + len(flow.rates), LANES)),
+        np.zeros(LANES, np.int64),
+        np.zeros(LANES, np.int64),
+    )
+
+
 @njit(**INNER, fastmath=FAST)
-def slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, stage):
+def slopes(code, outputs, degree, n, R, table, S, K, stage):
     """Write the derivative of every state of every lane, at what R holds, to K[stage].
 
-    degree is that of the equation in its highest derivative; 0 says that it is no polynomial, and Newton's method
-    runs the program twice an iteration, the second time beside the point.
+    Where the degree is GENERAL Newton's method runs the program twice an iteration, the second time beside the point.
     """
     if degree != 1:
         for d in range(n - 1):
@@ -38,7 +90,7 @@ def slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, st
         for k in range(LANES):
             R[n + 1, k] = S[ROOT, k] + S[ROOT_SLOPE, k] * (R[0, k] - S[ROOT_TIME, k])
     for run in range(40):
-        execute_lanes(code, R, table, table_start, table_rate)
+        execute_lanes(code, R, table)
         if degree == 1:
             for d in range(n):
                 o = np.uint64(outputs[d])
@@ -224,26 +276,30 @@ def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
 
 
 @njit(**KERNEL, fastmath=FAST)
-def integrate(
-    code, outputs, degree, literals, n, constants, n_active, y, t, table, table_start, table_rate,
-    rtol, atol, largest_step, limit, nudge, max_steps, shared, with_top, root, root_slope, R, S, K, Y, reached, status,
-):  # fmt: skip
-    """Solve for all lanes; the trajectories go to Y [sample, derivative, lane], the return value is the steps tried.
+def integrate(flow, constants, n_active, y, t, table, options, shared, with_highest, work):
+    """Solve for all lanes; the trajectories go to work.Y, the return value is the number of steps tried.
 
-    y [n, lane] holds the initial states and is used up. reached[lane] counts the samples filled, status[lane] says
-    how the lane ended. nudge [n] is added to the initial state where the slopes there are not finite. With with_top the
-    highest derivative is written as well, to Y[:, n].
+    constants [p, lane] and y [n, lane], the initial states, which are used up, differ from lane to lane. With
+    with_highest the highest derivatives are written as well.
     """
     N = t.shape[0]
     end = t[N - 1]
     window = end - t[0]
     p = constants.shape[0]
+    n = flow.n
+    degree = flow.degree
+    code, outputs, literals = flow.program.code, flow.program.outputs, flow.program.literals
+    R, S, K, Y, reached, status = work.R, work.S, work.K, work.Y, work.reached, work.status
+    rtol, atol, limit = options.rtol, options.atol, options.limit
+    largest_step = options.largest_step
+    root, root_slope = options.root, options.root_slope
+    at = flow.program.constants_at
     for j in range(p):
         for k in range(LANES):
-            R[n + 3 + j, k] = constants[j, k]
+            R[at + j, k] = constants[j, k]
     for j in range(literals.shape[0]):
         for k in range(LANES):
-            R[n + 3 + p + j, k] = literals[j]
+            R[at + p + j, k] = literals[j]
     first = min(largest_step, max(0.2 * (t[min(1, N - 1)] - t[0]), 1e-4 * window))
     for k in range(LANES):
         S[TIME, k] = t[0]
@@ -261,8 +317,8 @@ def integrate(
             R[1 + d, k] = y[d, k]
             Y[0, d, k] = y[d, k]
     for _ in range(2):
-        slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, np.int64(0))
-        if not _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
+        slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
+        if not _leave_singular_start(n, n_active, y, window, options.nudge, S, K, R):
             break
     for k in range(LANES):
         S[LAST_ROOT, k] = K[0, n - 1, k]
@@ -274,7 +330,7 @@ def integrate(
     close = 1e-12 * (abs(end) + window)
     steps = 0
     active = n_active if N > 1 else 0
-    while steps < max_steps and active > 0:
+    while steps < options.max_steps and active > 0:
         steps += 1
         if shared:
             h = min(S[STEP, 0], end - S[TIME, 0])
@@ -287,7 +343,7 @@ def integrate(
                 S[TRIED, k] = h * S[ACTIVE, k]
         for s in range(1, 7):
             _stage_state(s, n, y, S, K, R)
-            slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, s)
+            slopes(code, outputs, degree, n, R, table, S, K, s)
         _step_factor(n, y, S, K, R, rtol, atol)
         if shared:
             factor = S[ERROR, 0]
@@ -327,7 +383,7 @@ def integrate(
                 if reached[0] >= N:
                     status[0] = OK
                     active = 0
-                elif not abs(y[0, 0]) <= limit:
+                elif _blew_up(n, y, limit, 0):
                     status[0] = BLEW_UP
                     active = 0
             else:
@@ -373,7 +429,7 @@ def integrate(
                     if reached[k] >= N:
                         S[ACTIVE, k] = 0.0
                         status[k] = OK
-                    elif not abs(y[0, k]) <= limit:
+                    elif _blew_up(n, y, limit, k):
                         S[ACTIVE, k] = 0.0
                         status[k] = BLEW_UP
                     else:
@@ -389,17 +445,27 @@ def integrate(
     if shared:
         for k in range(1, LANES):
             status[k] = status[0]
-    if with_top:
-        _highest_derivative(code, outputs, degree, n, n_active, t, table, table_start, table_rate, root, root_slope,
-                            R, S, K, Y, reached)  # fmt: skip
+    if with_highest:
+        _highest_derivatives(
+            code, outputs, degree, n, flow.rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
+        )
     return steps
 
 
 @njit(inline="always", error_model="numpy")
-def _highest_derivative(
-    code, outputs, degree, n, n_active, t, table, table_start, table_rate, root, root_slope, R, S, K, Y, reached
+def _blew_up(n, y, limit, k):
+    """Whether a state of lane k exceeds its limit or is not finite."""
+    for d in range(n):
+        if not abs(y[d, k]) <= limit[d]:
+            return True
+    return False
+
+
+@njit(inline="always", error_model="numpy")
+def _highest_derivatives(
+    code, outputs, degree, n, rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
 ):  # fmt: skip
-    """Write the highest derivative at the samples that were reached to Y[:, n]."""
+    """Write the highest derivative of each state at the samples that were reached to Y[:, n:]."""
     furthest = 0
     for k in range(n_active):
         furthest = max(furthest, reached[k])
@@ -415,9 +481,10 @@ def _highest_derivative(
         for d in range(n):
             for k in range(LANES):
                 R[1 + d, k] = Y[i, d, k]
-        slopes(code, outputs, degree, n, R, table, table_start, table_rate, S, K, np.int64(0))
-        for k in range(LANES):
-            Y[i, n, k] = K[0, n - 1, k]
+        slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
+        for j in range(rates.shape[0]):
+            for k in range(LANES):
+                Y[i, n + j, k] = K[0, rates[j], k]
         if degree != 1:
             for k in range(LANES):
                 _remember_root(S, K, n, k, t[i])

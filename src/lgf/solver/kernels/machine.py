@@ -1,29 +1,50 @@
 """The register machine: runs three-address code over several lanes at once.
 
-A program is an int32 array of rows (operation, destination, a, b, c); registers are the rows of a float64 array, and
-the lanes its columns. One machine is eight lanes wide (trajectories: one lane per vector of constants), one is
-sixty-four wide (residuals: one lane per sample).
+Code is an int32 array of rows (operation, destination, a, b, c); registers are the rows of a float64 array, and the
+lanes its columns. One machine is eight lanes wide (trajectories: one lane per vector of constants), one is sixty-four
+wide (residuals: one lane per sample).
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from lgf.expression.functions import FUNCTIONS
 from lgf.solver.kernels import FAST, KERNEL
 from lgf.solver.kernels.elementary import LARGEST_ANGLE, exponential, hyperbolic_tangent, logarithm, sine
 
-ADD, SUB, MUL, DIV, MADD, NEG, SIN, COS, EXP, LOG, POW, SQRT, ABS, TANH, COPY, FORCE = range(16)
+ADD, SUB, MUL, DIV, MADD, NEG = range(6)
+SIN, COS, EXP, LOG, SQRT, ABS, TANH = (FUNCTIONS[n].code for n in ("sin", "cos", "exp", "log", "sqrt", "abs", "tanh"))
+POW, INPUT = 10, 14
 
 LANES = 8
 WIDE = 64
-BLOCK = 16  # columns that a linear answer is worked out for at a time
+BLOCK = 16  # columns for which a linear response is computed at a time
+
+
+class Program(NamedTuple):
+    """Register code; the registers are time, the frame's columns, its inputs, the constants, literals and results.
+
+    Inputs are either written to their registers or looked up by the code itself in a table (see `execute`).
+    """
+
+    code: np.ndarray  # int32 [instructions, 5]
+    literals: np.ndarray  # float64
+    outputs: np.ndarray  # int32, the registers of the results
+    n_registers: int
+    constants_at: int  # the register of the first constant
 
 
 def _make_machine(width):
     @njit(**KERNEL, fastmath=FAST)
-    def execute(code, R, table, table_start, table_rate):
-        """Run the code on R [registers, width]; `table` holds the sampled forcing as cubic pieces."""
+    def execute(code, R, table):
+        """Run the code on R [registers, width].
+
+        table [rows, 4] holds the sampled inputs: row i says (start, pieces per unit of time, first row, number) of the
+        cubic pieces of input i, which follow.
+        """
         for i in range(code.shape[0]):
             op = code[i, 0]
             d = np.uint64(code[i, 1])
@@ -82,18 +103,19 @@ def _make_machine(width):
             elif op == TANH:
                 for k in range(width):
                     R[d, k] = hyperbolic_tangent(R[a, k])
-            elif op == FORCE:
-                pieces = table.shape[0]
+            else:
+                start = table[b, 0]
+                rate = table[b, 1]
+                first = int(table[b, 2])
+                pieces = int(table[b, 3])
                 for k in range(width):
-                    x = (R[a, k] - table_start) * table_rate
+                    x = (R[a, k] - start) * rate
                     x = x if x > 0.0 else 0.0  # NaN too: the index must stay inside the table
                     x = x if x < pieces else np.float64(pieces)
                     j = min(int(x), pieces - 1)
                     s = x - j
+                    j += first
                     R[d, k] = ((table[j, 3] * s + table[j, 2]) * s + table[j, 1]) * s + table[j, 0]
-            else:
-                for k in range(width):
-                    R[d, k] = R[a, k]
 
     return execute
 
@@ -101,56 +123,74 @@ def _make_machine(width):
 execute_lanes = _make_machine(LANES)
 execute_wide = _make_machine(WIDE)
 
-_NO_TABLE = np.zeros((1, 4))
+NO_TABLE = np.zeros((0, 4))
 
 
 @njit(**KERNEL)
-def evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B):
-    """Write the outputs of a program, for these constants, over many samples to the rows of B [outputs, sample].
+def evaluate_wide(program, x, t, columns, inputs, R, B):
+    """Write the outputs of a program, for the constants x, over many samples to the rows of B [outputs, sample].
 
-    states [n + 1, sample] are u .. u^(n), and the forcing is a column beside them.
+    columns [column, sample] are the variables of the frame, inputs [input, sample] the known inputs.
     """
     N = t.shape[0]
+    at = program.constants_at
+    p = x.shape[0]
+    n = columns.shape[0]
     for j in range(p):
         for k in range(WIDE):
-            R[n + 3 + j, k] = x[j]
-    for j in range(literals.shape[0]):
+            R[at + j, k] = x[j]
+    for j in range(program.literals.shape[0]):
         for k in range(WIDE):
-            R[n + 3 + p + j, k] = literals[j]
+            R[at + p + j, k] = program.literals[j]
     for first in range(0, N, WIDE):
         width = min(WIDE, N - first)
         for k in range(width):
             R[0, k] = t[first + k]
-        for d in range(n + 1):
+        for d in range(n):
             for k in range(width):
-                R[1 + d, k] = states[d, first + k]
-        for k in range(width):
-            R[n + 2, k] = forcing[first + k]
-        execute_wide(code, R, _NO_TABLE, 0.0, 0.0)
-        for j in range(outputs.shape[0]):
-            o = np.uint64(outputs[j])
+                R[1 + d, k] = columns[d, first + k]
+        for d in range(inputs.shape[0]):
+            for k in range(width):
+                R[1 + n + d, k] = inputs[d, first + k]
+        execute_wide(program.code, R, NO_TABLE)
+        for j in range(program.outputs.shape[0]):
+            o = np.uint64(program.outputs[j])
             for k in range(width):
                 B[j, first + k] = R[o, k]
 
 
+class Programs(NamedTuple):
+    """Many programs of one output each, end to end: program k is code[code_first[k] : code_first[k + 1]], and so on."""
+
+    code: np.ndarray
+    code_first: np.ndarray
+    literals: np.ndarray
+    literal_first: np.ndarray
+    outputs: np.ndarray
+    n_registers: int  # the most of any
+    constants_at: int
+    p: np.ndarray  # [program] how many constants
+
+
 @njit(**KERNEL)
-def evaluate_each(
-    code, code_first, literals, literal_first, outputs, n_registers, n, owner, p, x, t, states, forcing, largest, B
-):
+def evaluate_each(programs, owner, x, t, columns, inputs, largest, B):
     """Write the output of many programs over many samples to B [block, sample, BLOCK], column c to block c // BLOCK.
 
-    Program k is code[code_first[k] : code_first[k + 1]] with its literals, cut out alike, and one output; column c is
-    program owner[c] with the first p[owner[c]] of the constants x[c]. A column that is not below `largest` everywhere
-    is zero.
+    Column c is program owner[c] with the first constants of x[c]. A column that is not below `largest` everywhere is
+    zero.
     """
-    R = np.zeros((n_registers, WIDE))
+    R = np.zeros((programs.n_registers, WIDE))
     row = np.empty((1, t.shape[0]))
     for c in range(owner.shape[0]):
         k = owner[c]
-        evaluate_wide(
-            code[code_first[k] : code_first[k + 1]], outputs[k : k + 1],
-            literals[literal_first[k] : literal_first[k + 1]], n, p[k], x[c], t, states, forcing, R, row,
-        )  # fmt: skip
+        program = Program(
+            programs.code[programs.code_first[k] : programs.code_first[k + 1]],
+            programs.literals[programs.literal_first[k] : programs.literal_first[k + 1]],
+            programs.outputs[k : k + 1],
+            programs.n_registers,
+            programs.constants_at,
+        )
+        evaluate_wide(program, x[c][: programs.p[k]], t, columns, inputs, R, row)
         sound = True
         for i in range(t.shape[0]):
             sound &= abs(row[0, i]) < largest

@@ -8,20 +8,20 @@ from lgf.solver.kernels.machine import WIDE, evaluate_wide
 
 
 @njit(**KERNEL)
-def moments(code, outputs, literals, n_registers, n, constants, t, states, largest):
+def moments(program, constants, t, columns, largest):
     """(mean, deviation) of the first output at every sample over the rows of constants [draw, p].
 
     Values are cut at +-largest before they enter the moments; what is not a number counts as `largest`.
     """
-    draws, p = constants.shape
+    draws = constants.shape[0]
     N = t.shape[0]
-    R = np.zeros((n_registers, WIDE))
+    R = np.zeros((program.n_registers, WIDE))
     B = np.zeros((1, N))
-    forcing = np.zeros(N)
+    inputs = np.zeros((0, N))
     total = np.zeros(N)
     squares = np.zeros(N)
     for i in range(draws):
-        evaluate_wide(code, outputs[:1], literals, n, p, constants[i], t, states, forcing, R, B)
+        evaluate_wide(program, constants[i], t, columns, inputs, R, B)
         for k in range(N):
             value = B[0, k]
             value = value if value > -largest else -largest

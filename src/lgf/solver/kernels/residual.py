@@ -9,14 +9,12 @@ from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.linear import bounded_solve, damped_solve
 from lgf.solver.kernels.machine import WIDE, evaluate_wide
 
-HOPELESS = 1e30  # the residual of constants for which the equation has no finite value anywhere
-
 
 @njit(**INNER, fastmath=FASTEST)
 def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
     """Set the linear constants to their best values for the columns in B; the last row of B becomes the residual.
 
-    Samples where a column is not finite do not count; if these are more than a tenth, the residual is HOPELESS.
+    Samples where a column is not finite do not count; if these are more than a tenth, the residual is infinite.
     """
     m = linear.shape[0]
     N = weight.shape[0]
@@ -35,7 +33,7 @@ def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
             for j in range(m + 1):
                 B[j, q] *= w
     if lost * 10 > N:
-        return HOPELESS
+        return np.inf
     for i in range(m):
         for j in range(i + 1):
             s = 0.0
@@ -68,15 +66,16 @@ def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
         B[m, q] = r
         total += r * r
     total /= N
-    return total if total < HOPELESS else HOPELESS
+    return total if total < np.inf else np.inf
 
 
 @njit(**KERNEL)
 def fit_residual(
-    code, outputs, literals, n_registers, n, p, linear, nonlinear, starts, lower, upper, t, states, forcing,
-    weight, stride, n_refined, max_iterations,
-):  # fmt: skip
+    basis, p, linear, nonlinear, starts, lower, upper, t, columns, inputs, weight, stride, n_refined, max_iterations
+):
     """Constants that minimise the mean square residual, best first: (constants [k, p], losses [k], evaluations).
+
+    The program `basis` gives one column per linear constant, then the fixed part of the residual.
 
     starts [s, nonlinear] are tried as they are, on every stride-th sample; the best n_refined of them are refined by
     Levenberg-Marquardt on the nonlinear constants, the linear ones being projected out.
@@ -84,7 +83,7 @@ def fit_residual(
     N = t.shape[0]
     m = linear.shape[0]
     q = nonlinear.shape[0]
-    R = np.zeros((n_registers, WIDE))
+    R = np.zeros((basis.n_registers, WIDE))
     B = np.zeros((m + 1, N))
     A = np.zeros((m + 1, m + 1))
     g = np.zeros(m + 1)
@@ -94,23 +93,23 @@ def fit_residual(
     x = np.ones(p)
     evaluations = 0
     if q == 0:
-        evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B)
+        evaluate_wide(basis, x, t, columns, inputs, R, B)
         loss = _project(linear, x, lower, upper, weight, B, A, g, L, c, held)
         return x.reshape(1, p), np.array([loss]), 1
     n_starts = starts.shape[0]
     scores = np.empty(n_starts)
-    few_t, few_states = t[::stride].copy(), states[:, ::stride].copy()
-    few_forcing, few_weight = forcing[::stride].copy(), weight[::stride].copy()
+    few_t, few_columns = t[::stride].copy(), columns[:, ::stride].copy()
+    few_inputs, few_weight = inputs[:, ::stride].copy(), weight[::stride].copy()
     few_B = np.zeros((m + 1, few_t.shape[0]))
     for s in range(n_starts):
         for j in range(q):
             x[nonlinear[j]] = min(max(starts[s, j], lower[nonlinear[j]]), upper[nonlinear[j]])
-        evaluate_wide(code, outputs, literals, n, p, x, few_t, few_states, few_forcing, R, few_B)
+        evaluate_wide(basis, x, few_t, few_columns, few_inputs, R, few_B)
         scores[s] = _project(linear, x, lower, upper, few_weight, few_B, A, g, L, c, held)
         evaluations += 1
     count = min(n_refined, n_starts)
     found = np.ones((count, p))
-    losses = np.full(count, HOPELESS)
+    losses = np.full(count, np.inf)
     r = np.zeros(N)
     J = np.zeros((q, N))
     H = np.zeros((q, q))
@@ -124,12 +123,12 @@ def fit_residual(
         for k in range(1, n_starts):
             if scores[k] < scores[s]:
                 s = k
-        if scores[s] >= HOPELESS:
+        if scores[s] >= np.inf:
             break
-        scores[s] = HOPELESS
+        scores[s] = np.inf
         for j in range(q):
             x[nonlinear[j]] = min(max(starts[s, j], lower[nonlinear[j]]), upper[nonlinear[j]])
-        evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B)
+        evaluate_wide(basis, x, t, columns, inputs, R, B)
         loss = _project(linear, x, lower, upper, weight, B, A, g, L, c, held)
         evaluations += 1
         damping = 1e-2
@@ -143,12 +142,12 @@ def fit_residual(
                 if trial[nonlinear[j]] + step > upper[nonlinear[j]]:
                     step = -step
                 trial[nonlinear[j]] += step
-                evaluate_wide(code, outputs, literals, n, p, trial, t, states, forcing, R, B)
+                evaluate_wide(basis, trial, t, columns, inputs, R, B)
                 value = _project(linear, trial, lower, upper, weight, B, A, g, L, c, held)
                 evaluations += 1
                 for k in range(N):
                     z = (B[m, k] - r[k]) / step
-                    J[j, k] = z if value < HOPELESS and abs(z) < 1e100 else 0.0
+                    J[j, k] = z if value < np.inf and abs(z) < 1e100 else 0.0
             for i in range(q):
                 for j in range(i + 1):
                     z = 0.0
@@ -168,7 +167,7 @@ def fit_residual(
                 for j in range(q):
                     i = nonlinear[j]
                     trial[i] = min(max(trial[i] + change[j], lower[i]), upper[i])
-                evaluate_wide(code, outputs, literals, n, p, trial, t, states, forcing, R, B)
+                evaluate_wide(basis, trial, t, columns, inputs, R, B)
                 value = _project(linear, trial, lower, upper, weight, B, A, g, L, c, held)
                 evaluations += 1
                 if value < loss:
@@ -194,13 +193,13 @@ def fit_residual(
 
 
 @njit(**KERNEL)
-def residual_loss(code, outputs, literals, n_registers, n, p, linear, x, t, states, forcing, weight):
+def residual_loss(basis, linear, x, t, columns, inputs, weight):
     """The mean square residual of these constants; NaN if any sample is not finite."""
     N = t.shape[0]
     m = linear.shape[0]
-    R = np.zeros((n_registers, WIDE))
+    R = np.zeros((basis.n_registers, WIDE))
     B = np.zeros((m + 1, N))
-    evaluate_wide(code, outputs, literals, n, p, x, t, states, forcing, R, B)
+    evaluate_wide(basis, x, t, columns, inputs, R, B)
     total = 0.0
     for k in range(N):
         r = B[m, k]

@@ -1,63 +1,87 @@
-"""The trajectory stage: Levenberg-Marquardt on the solved equation, over one or more experiments.
+"""The trajectory stage: Levenberg-Marquardt on the solved system, over one or more experiments.
 
 The unknowns are the constants, then the initial values that are not given. The Jacobian comes from lanes on a shared
 step sequence; eight damping values are tried at once, one per lane.
 """
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.integrator import N_STAGES, N_WORK, OK, integrate
+from lgf.solver.kernels.integrator import N_STAGES, N_WORK, OK, Options, Workspace, integrate
 from lgf.solver.kernels.linear import damped_solve
 from lgf.solver.kernels.machine import LANES
 
-HOPELESS = 1e30
 
-# What was measured, in arrays. Experiments stand one after the other; those of experiment e are the samples
-# first[e] .. first[e + 1] - 1 and the table rows table_first[e] .. table_first[e + 1] - 1.
-Record = namedtuple(
-    "Record",
-    [
-        "t",  # [N]
-        "data",  # [N, n + 1] measured u, u', .., u^(n); anything where the weight is 0
-        "weight",  # [N, n + 1], 0 = not measured
-        "ceiling",  # [n + 1] largest squared error that a sample may count
-        "first",  # [E + 1]
-        "initial",  # [E, n] the initial state, given or as first guess
-        "unknown",  # [E, n] -1 = given, else the position among the unknown initial values
-        "initial_error",  # [E, n] standard error of the first guess of an unknown initial value (a prior)
-        "table",  # [M, 4] sampled forcing in cubic pieces
-        "table_first",  # [E + 1]
-        "table_start",  # [E]
-        "table_rate",  # [E]
-        "root",  # [E] the highest derivative at the start, to choose a branch of an implicit equation
-        "root_slope",  # [E] its slope
-        "largest_step",  # [E]
-        "limit",  # scalar: a lane with |u| above it has blown up
-        "atol",  # [n] absolute tolerance per state
-        "nudge",  # [E, n] added to an initial state at which the equation is singular
-    ],
-)
+class Record(NamedTuple):
+    """What was measured, in arrays.
 
-# Workspace of the integrator and of the loss, made once per fit.
-Work = namedtuple("Work", ["R", "S", "K", "Y", "y", "C", "reached", "status", "loss", "worst"])
+    Experiments stand one after the other; those of experiment e are the samples first[e] .. first[e + 1] - 1 and the
+    table rows table_first[e] .. table_first[e + 1] - 1. Columns are those of the frame.
+    """
+
+    t: np.ndarray  # [N]
+    data: np.ndarray  # [N, column] measured values; anything where the weight is 0
+    weight: np.ndarray  # [N, column], 0 = not measured
+    ceiling: np.ndarray  # [column] largest squared error that a sample may count
+    first: np.ndarray  # [E + 1]
+    initial: np.ndarray  # [E, n] the initial state, given or as first guess
+    unknown: np.ndarray  # [E, n] -1 = given, else the position among the unknown initial values
+    initial_error: np.ndarray  # [E, n] standard error of the first guess of an unknown initial value (a prior)
+    table: np.ndarray  # [rows, 4] the sampled inputs of all experiments, as the register machine reads them
+    table_first: np.ndarray  # [E + 1]
+    root: np.ndarray  # [E] the highest derivative at the start, to choose a branch of an implicit equation
+    root_slope: np.ndarray  # [E] its slope
+    largest_step: np.ndarray  # [E]
+    limit: np.ndarray  # [n] a state beyond its limit has blown up
+    atol: np.ndarray  # [n] absolute tolerance
+    nudge: np.ndarray  # [E, n] added to an initial state at which the system is singular
+
+
+class Search(NamedTuple):
+    """How long and how closely the unknowns are searched for."""
+
+    rtol: float
+    max_steps: int  # of one solve
+    with_highest: bool  # whether highest derivatives were measured
+    leave_above: float  # a best start with a larger loss is returned as it is
+    max_iterations: int
+    tolerance: float  # relative fall of the loss below which the search ends
+    far_loss: float  # above this loss
+    far_tolerance: float  # that tolerance holds
+    hopeless_loss: float  # above this loss an eighth of the budget is spent
+    budget: int  # steps of the integrator
+
+
+class Memory(NamedTuple):
+    """The memory of a fit, made once."""
+
+    integrator: Workspace
+    y: np.ndarray  # [n, lane]
+    C: np.ndarray  # [p, lane]
+    columns: np.ndarray  # [column, lane] loss of each column
+    loss: np.ndarray  # [lane]
+    worst: np.ndarray  # [lane] the status of the experiment that ended worst
 
 
 @njit(**KERNEL)
-def make_work(n_registers, n, p, longest):
-    """Fresh workspace for samples up to `longest` per experiment."""
-    return Work(
-        np.zeros((n_registers, LANES)),
-        np.zeros((N_WORK, LANES)),
-        np.zeros((N_STAGES, n, LANES)),
-        np.zeros((longest, n + 1, LANES)),
-        np.zeros((n, LANES)),
+def make_memory(flow, p, longest):
+    """Fresh memory for samples up to `longest` per experiment."""
+    columns = flow.n + flow.rates.shape[0]
+    return Memory(
+        Workspace(
+            np.zeros((flow.program.n_registers, LANES)),
+            np.zeros((N_WORK, LANES)),
+            np.zeros((N_STAGES, flow.n, LANES)),
+            np.zeros((longest, columns, LANES)),
+            np.zeros(LANES, np.int64),
+            np.zeros(LANES, np.int64),
+        ),
+        np.zeros((flow.n, LANES)),
         np.zeros((p, LANES)),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES, np.int64),
+        np.zeros((columns, LANES)),
         np.zeros(LANES),
         np.zeros(LANES, np.int64),
     )
@@ -65,31 +89,33 @@ def make_work(n_registers, n, p, longest):
 
 # inline="always" where a kernel has few callers: numba optimises a callee anew inside every caller.
 @njit(inline="always", error_model="numpy")
-def _solve_experiment(
-    code, outputs, degree, literals, n, p, record, e, N, X, n_active, rtol, max_steps, shared, with_top, work
-):  # fmt: skip
+def _solve_experiment(flow, record, e, N, X, n_active, rtol, max_steps, shared, with_highest, memory):
     """Solve experiment e, its first N samples, for the unknowns in the columns of X; returns the steps tried."""
+    p = memory.C.shape[0]
     for j in range(p):
         for k in range(LANES):
-            work.C[j, k] = X[j, k]
-    for d in range(n):
+            memory.C[j, k] = X[j, k]
+    for d in range(flow.n):
         free = record.unknown[e, d]
         for k in range(LANES):
-            work.y[d, k] = record.initial[e, d] if free < 0 else X[p + free, k]
+            memory.y[d, k] = record.initial[e, d] if free < 0 else X[p + free, k]
     begin = record.first[e]
+    options = Options(
+        rtol, record.atol, record.largest_step[e], record.limit, record.nudge[e], max_steps, record.root[e],
+        record.root_slope[e],
+    )  # fmt: skip
     return integrate(
-        code, outputs, degree, literals, n, work.C, n_active, work.y, record.t[begin : begin + N],
-        record.table[record.table_first[e] : record.table_first[e + 1]], record.table_start[e], record.table_rate[e],
-        rtol, record.atol, record.largest_step[e], record.limit, record.nudge[e], max_steps, shared, with_top,
-        record.root[e], record.root_slope[e], work.R, work.S, work.K, work.Y, work.reached, work.status,
+        flow, memory.C, n_active, memory.y, record.t[begin : begin + N],
+        record.table[record.table_first[e] : record.table_first[e + 1]], options, shared, with_highest,
+        memory.integrator,
     )  # fmt: skip
 
 
 @njit(**INNER, fastmath=FASTEST)
-def _add_loss(record, e, N, n, work):
-    """Add the weighted squared errors of every lane on experiment e to work.loss."""
+def _add_loss(record, e, N, Y, reached, columns):
+    """Add the weighted squared errors of every lane on experiment e to columns [column, lane]."""
     begin = record.first[e]
-    for d in range(n + 1):
+    for d in range(columns.shape[0]):
         ceiling = record.ceiling[d]
         for i in range(N):
             w = record.weight[begin + i, d]
@@ -97,45 +123,50 @@ def _add_loss(record, e, N, n, work):
                 continue
             x = record.data[begin + i, d]
             for k in range(LANES):
-                error = work.Y[i, d, k] - x
+                error = Y[i, d, k] - x
                 error = error * error
                 error = error if error < ceiling else ceiling  # NaN too
-                work.loss[k] += w * (error if i < work.reached[k] else ceiling)
+                columns[d, k] += w * (error if i < reached[k] else ceiling)
 
 
 @njit(**INNER)
-def _prior_loss(record, n, p, X, work):
-    """Add to work.loss what the unknown initial values cost for leaving their first guess."""
+def _prior_loss(record, p, X, loss):
+    """Add to the loss what the unknown initial values cost for leaving their first guess."""
     for e in range(record.initial.shape[0]):
-        for d in range(n):
+        for d in range(record.initial.shape[1]):
             free = record.unknown[e, d]
             if free >= 0 and record.initial_error[e, d] > 0.0:
                 for k in range(LANES):
                     z = (X[p + free, k] - record.initial[e, d]) / record.initial_error[e, d]
-                    work.loss[k] += z * z
+                    loss[k] += z * z
 
 
 @njit(**INNER)
-def _losses_of_lanes(
-    code, outputs, degree, literals, n, p, record, windows, X, n_active, rtol, max_steps, with_top, work
-):  # fmt: skip
-    """Fill work.loss with the loss of the unknowns in each column of X, work.worst with how it ended; returns steps."""
+def _losses_of_lanes(flow, record, windows, X, n_active, rtol, max_steps, with_highest, memory):
+    """Fill memory.loss and .columns with the losses of the unknowns in each column of X, .worst with how it ended.
+
+    The return value is the number of steps tried.
+    """
+    loss = memory.loss
     for k in range(LANES):
-        work.loss[k] = 0.0
-        work.worst[k] = OK
+        loss[k] = 0.0
+        memory.worst[k] = OK
+    memory.columns[:] = 0.0
     steps = 0
     for e in range(windows.shape[0]):
         steps += _solve_experiment(
-            code, outputs, degree, literals, n, p, record, e, windows[e], X, n_active, rtol, max_steps,
-            np.bool_(False), with_top, work,
-        )  # fmt: skip
-        _add_loss(record, e, windows[e], n, work)
+            flow, record, e, windows[e], X, n_active, rtol, max_steps, np.bool_(False), with_highest, memory
+        )
+        _add_loss(record, e, windows[e], memory.integrator.Y, memory.integrator.reached, memory.columns)
         for k in range(LANES):
-            if work.status[k] != OK:
-                work.worst[k] = work.status[k]
-    _prior_loss(record, n, p, X, work)
+            if memory.integrator.status[k] != OK:
+                memory.worst[k] = memory.integrator.status[k]
+    for d in range(memory.columns.shape[0]):
+        for k in range(LANES):
+            loss[k] += memory.columns[d, k]
+    _prior_loss(record, memory.C.shape[0], X, loss)
     for k in range(n_active, LANES):
-        work.loss[k] = HOPELESS
+        loss[k] = np.inf
     return steps
 
 
@@ -155,17 +186,20 @@ def _accumulate(J, P, rows, A, g):
 
 
 @njit(inline="always", error_model="numpy")
-def _normal_equations(
-    code, outputs, degree, literals, n, p, P, record, windows, x, lower, upper, rtol, max_steps, with_top, work, X, J,
-    steps_of, A, g,
-):  # fmt: skip
-    """Fill A = J'WJ and g = J'Wr at x; returns (loss, steps, status)."""
+def _normal_equations(flow, record, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, steps_of,
+                      A, g):  # fmt: skip
+    """Fill A = J'WJ and g = J'Wr at x, and lane 0 of memory.columns; returns (loss, steps, status)."""
+    P = x.shape[0]
+    p = memory.C.shape[0]
+    n = flow.n
+    Y = memory.integrator.Y
+    n_columns = memory.columns.shape[0]
     for i in range(P):
         g[i] = 0.0
         for j in range(P):
             A[i, j] = 0.0
+    memory.columns[:] = 0.0
     steps = 0
-    total = 0.0
     status = OK
     for e in range(windows.shape[0]):
         N = windows[e]
@@ -196,23 +230,19 @@ def _normal_equations(
                 j += 1
             last = j
             steps += _solve_experiment(
-                code, outputs, degree, literals, n, p, record, e, N, X, width + 1, rtol, max_steps, np.bool_(True),
-                with_top, work,
-            )  # fmt: skip
+                flow, record, e, N, X, width + 1, rtol, max_steps, np.bool_(True), with_highest, memory
+            )
             if done == 0:
-                for k in range(LANES):
-                    work.loss[k] = 0.0
-                _add_loss(record, e, N, n, work)
-                total += work.loss[0]
-                reached = work.reached[0]
-                if work.status[0] != OK:
-                    status = work.status[0]
+                _add_loss(record, e, N, Y, memory.integrator.reached, memory.columns)
+                reached = memory.integrator.reached[0]
+                if memory.integrator.status[0] != OK:
+                    status = memory.integrator.status[0]
                 rows = 0
-                for d in range(n + 1):
+                for d in range(n_columns):
                     for i in range(reached):
                         w = record.weight[begin + i, d]
                         if w != 0.0:
-                            r = work.Y[i, d, 0] - record.data[begin + i, d]
+                            r = Y[i, d, 0] - record.data[begin + i, d]
                             J[P, rows] = r * np.sqrt(w) if r * r < record.ceiling[d] else 0.0
                             rows += 1
             lane = 0
@@ -223,17 +253,20 @@ def _normal_equations(
                     continue
                 lane += 1
                 row = 0
-                for d in range(n + 1):
+                for d in range(n_columns):
                     for i in range(reached):
                         w = record.weight[begin + i, d]
                         if w != 0.0:
-                            z = (work.Y[i, d, lane] - work.Y[i, d, 0]) / steps_of[j] * np.sqrt(w)
+                            z = (Y[i, d, lane] - Y[i, d, 0]) / steps_of[j] * np.sqrt(w)
                             J[j, row] = z if abs(z) < 1e100 else 0.0
                             row += 1
             done = last
             if P == 0:
                 break
         _accumulate(J, P, rows, A, g)
+    total = 0.0
+    for d in range(n_columns):
+        total += memory.columns[d, 0]
     for e in range(windows.shape[0]):
         for d in range(n):
             free = record.unknown[e, d]
@@ -250,23 +283,22 @@ def _normal_equations(
 
 
 @njit(**KERNEL)
-def fit_trajectory(
-    code, outputs, degree, literals, n_registers, n, p, record, windows, starts, lower, upper, rtol, max_steps,
-    with_top, leave_above, max_iterations, tolerance, far_loss, far_tolerance, hopeless_loss, budget,
-):  # fmt: skip
-    """The best unknowns found from the best of the starts: (x, loss, J'WJ, status, solves, steps).
+def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
+    """The best unknowns found from the best of the starts: (x, loss, losses by column, J'WJ, status, solves, steps).
 
-    starts [s, P] are compared by their loss, at most eight at a time. Unless that of the best is above leave_above,
-    Levenberg-Marquardt goes on from there until the loss falls by less than `tolerance` (relative; far_tolerance while
-    it is above far_loss), or cannot be made to fall twice in a row, or `budget` steps have been tried (an eighth of
-    them while the loss is above hopeless_loss). windows [E] says how many samples of each experiment count.
+    starts [s, P] are compared by their loss, at most eight at a time. Unless that of the best is above
+    search.leave_above, Levenberg-Marquardt goes on from there until the loss falls by less than the tolerance, or
+    cannot be made to fall twice in a row, or the budget of steps is spent. windows [E] says how many samples of each
+    experiment count.
     """
     P = starts.shape[1]
     longest = np.int64(1)
     for e in range(windows.shape[0]):
         longest = max(longest, windows[e])
-    total_rows = longest * (n + 1)
-    work = make_work(n_registers, n, p, longest)
+    rtol, max_steps, with_highest = search.rtol, search.max_steps, search.with_highest
+    memory = make_memory(flow, p, longest)
+    n_columns = memory.columns.shape[0]
+    columns = np.full(n_columns, np.inf)
     X = np.zeros((max(P, 1), LANES))
     x = np.zeros(P)
     best = np.inf
@@ -278,42 +310,43 @@ def fit_trajectory(
         for j in range(P):
             for k in range(LANES):
                 X[j, k] = min(max(starts[begin + min(k, width - 1), j], lower[j]), upper[j])
-        steps += _losses_of_lanes(
-            code, outputs, degree, literals, n, p, record, windows, X, width, rtol, max_steps, with_top, work
-        )
+        steps += _losses_of_lanes(flow, record, windows, X, width, rtol, max_steps, with_highest, memory)
         solves += width
         for k in range(width):
-            if work.loss[k] < best:
-                best = work.loss[k]
-                status = work.worst[k]
+            if memory.loss[k] < best:
+                best = memory.loss[k]
+                status = memory.worst[k]
+                for d in range(n_columns):
+                    columns[d] = memory.columns[d, k]
                 for j in range(P):
                     x[j] = X[j, k]
     A = np.zeros((P, P))
-    if P == 0 or not best <= leave_above:
-        return x, best, A, status, solves, steps
+    if P == 0 or not best <= search.leave_above:
+        return x, best, columns, A, status, solves, steps
     g = np.zeros(P)
     L = np.zeros((P, P))
     change = np.zeros(P)
     held = np.zeros(P, np.bool_)
     steps_of = np.zeros(P)
-    J = np.zeros((P + 1, total_rows))
+    J = np.zeros((P + 1, longest * n_columns))
     damping = 1e-3
     failures = 0
     moved = True
     settled = False
     patience = max_steps
-    for iteration in range(max_iterations + 1):
+    for iteration in range(search.max_iterations + 1):
         if moved:
             loss, tried, status = _normal_equations(
-                code, outputs, degree, literals, n, p, P, record, windows, x, lower, upper, rtol, max_steps, with_top,
-                work, X, J, steps_of, A, g,
-            )  # fmt: skip
+                flow, record, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, steps_of, A, g
+            )
+            for d in range(n_columns):
+                columns[d] = memory.columns[d, 0]
             steps += tried
             solves += P + 1
             best = min(best, loss)
             # A trial that needs far more steps than the point it leaves is no improvement worth waiting for.
             patience = min(max_steps, 2 * tried + 50)
-        if settled or iteration == max_iterations:
+        if settled or iteration == search.max_iterations:
             break
         for j in range(P):
             held[j] = (x[j] <= lower[j] and g[j] > 0.0) or (x[j] >= upper[j] and g[j] < 0.0)
@@ -323,28 +356,26 @@ def fit_trajectory(
                 z = x[j] + change[j]
                 z = z if abs(z) < 1e8 else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
-        steps += _losses_of_lanes(
-            code, outputs, degree, literals, n, p, record, windows, X, np.int64(LANES), rtol, patience, with_top, work
-        )
+        steps += _losses_of_lanes(flow, record, windows, X, np.int64(LANES), rtol, patience, with_highest, memory)
         solves += LANES
         winner = 0
         for k in range(1, LANES):
-            if work.loss[k] < work.loss[winner]:
+            if memory.loss[k] < memory.loss[winner]:
                 winner = k
-        moved = work.loss[winner] < best
+        moved = memory.loss[winner] < best
         if moved:
-            gain = (best - work.loss[winner]) / best
-            best = work.loss[winner]
+            gain = (best - memory.loss[winner]) / best
+            best = memory.loss[winner]
             for j in range(P):
                 x[j] = X[j, winner]
             damping = min(max(damping * 10.0 ** (winner - 3), 1e-9), 1e8)
             failures = 0
-            settled = gain < (far_tolerance if best > far_loss else tolerance)
+            settled = gain < (search.far_tolerance if best > search.far_loss else search.tolerance)
         else:
             damping = min(damping * 1e4, 1e8)
             failures += 1
             settled = failures >= 2
-        settled = settled or steps > (budget if best < hopeless_loss else budget // 8)
+        settled = settled or steps > (search.budget if best < search.hopeless_loss else search.budget // 8)
         if settled and not moved:
             break
-    return x, best, A, status, solves, steps
+    return x, best, columns, A, status, solves, steps

@@ -1,0 +1,174 @@
+"""What a sentence of a grammar says: the equation of one state, in the words of the grammar or in those of a frame.
+
+A grammar speaks of the state u and of the known input F, whatever they are called in a problem. Where a problem has
+several inputs, a summand with F stands for one such summand for each of them, each with constants of its own.
+"""
+
+from collections.abc import Sequence
+
+from lgf.equation.skeleton import Skeleton, numbered, order_of
+from lgf.equation.structure import leading_fixed
+from lgf.expression.canonical import canonical
+from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable
+from lgf.expression.monomials import n_constants
+from lgf.expression.parse import ReadingError, read_expression
+from lgf.expression.tree import (
+    ZERO,
+    Expression,
+    add,
+    constant,
+    is_input,
+    mul,
+    signal,
+    substitute,
+    summands,
+    symbol,
+)
+from lgf.grammar.rules import TEMPLATES
+from lgf.grammar.vocabulary import INPUT_WORD, STATE_WORD
+
+INPUT = signal(INPUT_WORD)
+
+
+class NoEquation(ValueError):
+    """A sentence that is no differential equation; `reason` is "unreadable", "vanishes", "no derivative" or "order"."""
+
+    def __init__(self, reason: str, message: str):
+        super().__init__(message)
+        self.reason = reason
+
+
+def grammar_frame(order: int, forced: bool) -> Frame:
+    """The frame in which a grammar speaks of an equation of this order."""
+    return Frame(((STATE_WORD, order),), (INPUT_WORD,) if forced else ())
+
+
+def _in_words(frame: Frame) -> bool:
+    """Whether the frame has the names that grammars use."""
+    return frame.names == (STATE_WORD,) and frame.inputs in ((), (INPUT_WORD,))
+
+
+def skeleton_of(template: str, sentence: str | Expression, frame: Frame | None = None) -> Skeleton:
+    """The canonical skeleton that a grammar's sentence stands for, in the frame's names; NoEquation if for none.
+
+    template         equation
+    "explicit"       u^(order) = sentence
+    "own forcing"    sentence = 0, one coefficient of the highest derivative fixed at 1
+    "given forcing"  sentence = F
+
+    The order of the frame must be met; without a frame it is that of the sentence, an explicit right-hand side having
+    the least possible. The coefficients of a sentence alone would allow the equation 0 = 0, hence the 1.
+    """
+    if template not in TEMPLATES:
+        raise ValueError(f"unknown template {template!r}; known are {', '.join(TEMPLATES)}")
+    try:
+        inside = read_expression(sentence) if isinstance(sentence, str) else sentence
+    except ReadingError as error:  # a sentence may be longer or deeper than what is computed with
+        raise NoEquation("unreadable", error.message) from error
+    if template == "explicit":
+        right, _ = canonical(inside)
+        below = order_of(right)
+        order = max(1, below + 1) if frame is None else frame.orders[0]
+        if below >= order or order > HIGHEST_ORDER:
+            raise NoEquation("order", f"the right-hand side has a derivative of order {below}, not below {order}")
+        left = symbol(STATE_WORD, order)
+    else:
+        left, _ = canonical(inside) if template == "given forcing" else leading_fixed(inside)
+        right = ZERO if template == "own forcing" else INPUT
+        if left == ZERO:
+            raise NoEquation("vanishes", "the operator is zero for every function")
+        order = order_of(left)
+        if order < 1:
+            raise NoEquation("no derivative", "the operator has no derivative of u")
+        if order > HIGHEST_ORDER if frame is None else order != frame.orders[0]:
+            raise NoEquation("order", f"the operator has order {order}")
+    if frame is None:
+        forced = any(is_input(n) for e in (left, right) for n in e.nodes())
+        return Skeleton(grammar_frame(order, forced), ((left, right),))
+    return numbered(frame, ((in_frame(left, frame), in_frame(right, frame)),))
+
+
+def in_frame(expression: Expression, frame: Frame) -> Expression:
+    """An expression in a grammar's words in the names of a frame of one state."""
+    if _in_words(frame):
+        return expression
+    name, order = frame.states[0]
+    names = {symbol(STATE_WORD, d): symbol(name, d) for d in range(order + 1)}
+    if len(frame.inputs) == 1:
+        names[INPUT] = frame.input_symbols[0]
+    renamed = substitute(expression, names)
+    if len(frame.inputs) < 2 or not any(n == INPUT for n in renamed.nodes()):
+        return renamed
+    return _for_each_input(renamed, frame.input_symbols)
+
+
+def _for_each_input(expression: Expression, inputs: Sequence[Expression]) -> Expression:
+    """The sum with every summand that holds F repeated for each input; constants are numbered apart."""
+    count = n_constants(expression)
+    terms: list[Expression] = []
+    for summand in summands(expression):
+        if INPUT not in summand.nodes():
+            terms.append(summand)
+            continue
+        own = [n for n in summand.nodes() if n.head == "constant"]
+        for i, one in enumerate(inputs):
+            fresh = {c: constant(c.args[0] + i * count) for c in own}
+            if summand == INPUT and i > 0:  # the other inputs of `operator = F` have coefficients
+                terms.append(mul(constant(count * len(inputs) + i), one))
+            else:
+                terms.append(substitute(summand, {**fresh, INPUT: one}))
+    return add(*terms)
+
+
+def in_grammar_words(skeleton: Skeleton) -> Skeleton | None:
+    """The skeleton of one state in the words of a grammar; None if it treats its inputs differently."""
+    frame = skeleton.frame
+    if len(frame.states) != 1:
+        return None
+    if _in_words(frame):
+        return skeleton
+    sides = []
+    for side in skeleton.sides[0]:
+        word = _words(side, frame)
+        if word is None:
+            return None
+        sides.append(word)
+    return numbered(grammar_frame(frame.orders[0], bool(frame.inputs)), (tuple(sides),))
+
+
+def _words(expression: Expression, frame: Frame) -> Expression | None:
+    name, order = frame.states[0]
+    names = {symbol(name, d): symbol(STATE_WORD, d) for d in range(order + 1)}
+    names |= dict.fromkeys(frame.input_symbols, INPUT)
+    if len(frame.inputs) < 2:
+        return substitute(expression, names)
+    terms: list[Expression] = []
+    forms: dict[Expression, set[Expression]] = {}
+    for summand in summands(expression):
+        held = [n for n in summand.nodes() if is_input(n)]
+        if not held:
+            terms.append(substitute(summand, names))
+        elif len(set(held)) > 1:
+            return None
+        else:
+            form, _ = canonical(substitute(summand, names))
+            if form not in forms:
+                terms.append(substitute(summand, names))
+            forms.setdefault(form, set()).add(held[0])
+    if any(len(inputs) != len(frame.inputs) for inputs in forms.values()):
+        return None
+    return add(*terms)
+
+
+def grammar_term(term: Expression, frame: Frame) -> Expression:
+    """A single term of a frame in the words of a grammar; every input is F."""
+    if _in_words(frame):
+        return term
+    name, order = frame.states[0]
+    names = {symbol(name, d): symbol(STATE_WORD, d) for d in range(order + 1)}
+    return substitute(term, names | dict.fromkeys(frame.input_symbols, INPUT))
+
+
+def phrase(variable: Variable | str) -> str:
+    """How a grammar spells a variable of one state, or time."""
+    return variable if isinstance(variable, str) else str(Variable(STATE_WORD, variable.derivative))

@@ -1,0 +1,170 @@
+"""Forcing: a known input as a function of time, by formula or by samples."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lgf.errors import LgfError
+from lgf.expression.numeric import evaluate
+from lgf.expression.parse import read_expression
+from lgf.expression.print import plain
+from lgf.expression.tree import Expression, T
+from lgf.solver.trajectory import read_only
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
+
+FUNCTION_SAMPLES = 4097
+_MOST_TABLE_ROWS = 1 << 17
+_LARGEST = 1e75  # of forcing samples: what a spline computes of them stays finite
+
+
+@dataclass(frozen=True, eq=False)
+class Forcing:
+    """A known input: a formula in t, or samples joined by a cubic table.
+
+    Exactly one of `formula` and `samples` (M, 2: time, value) is set. Outside its samples the first and the last
+    value are held. Build one by `from_formula`, `from_samples` or `from_function`.
+    """
+
+    formula: Expression | None = None
+    samples: np.ndarray | None = None
+
+    def __post_init__(self):
+        if (self.formula is None) == (self.samples is None):
+            raise LgfError("a forcing is either a formula or samples; give exactly one of the two.")
+        if self.samples is not None:
+            object.__setattr__(self, "samples", read_only(self.samples))
+
+    @classmethod
+    def from_formula(cls, formula: str | Expression) -> "Forcing":
+        """The forcing given by a formula in t, such as "2*sin(0.5*t)"."""
+        expression = read_expression(formula) if isinstance(formula, str) else formula
+        for node in expression.nodes():
+            if node.head == "constant":
+                raise LgfError("a forcing formula has no open constants; write numbers in place of C.")
+            if node.head == "symbol" and node != T:
+                raise LgfError(f"a forcing formula depends on t only, but {plain(node)} stands in it.")
+        return cls(formula=expression)
+
+    @classmethod
+    def from_samples(cls, t: ArrayLike, values: ArrayLike) -> "Forcing":
+        """The forcing through these samples; missing values (NaN) are bridged by the interpolation."""
+        t, values = np.asarray(t, dtype=float), np.asarray(values, dtype=float)
+        if t.ndim != 1 or values.shape != t.shape:
+            raise LgfError(
+                f"forcing has {values.size} samples but t has {t.size}; "
+                "give a function, a formula, or one value per time."
+            )
+        if np.any(np.isinf(values)) or not np.all(np.isfinite(t)):
+            raise LgfError("forcing samples contain infinite values or times; remove those rows.")
+        seen = ~np.isnan(values)
+        t, values = t[seen], values[seen]
+        if len(t) < 2:
+            raise LgfError(f"forcing has {len(t)} usable samples; at least 2 are needed.")
+        if np.any(np.diff(t) <= 0):
+            raise LgfError("the times of the forcing samples do not increase; sort them and remove duplicates.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.diff(values) / np.diff(t)
+        if not all(np.max(np.abs(x)) <= _LARGEST for x in (t, values, slopes)):
+            raise LgfError(f"the forcing samples, their times or their slopes exceed {_LARGEST:g}; change the units.")
+        return cls(samples=np.column_stack([t, values]))
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[[float], float], start: float, stop: float, n: int = FUNCTION_SAMPLES
+    ) -> "Forcing":
+        """The forcing by a Python function of one time, sampled at `n` times of the window."""
+        t = np.linspace(start, stop, n)
+        try:
+            values = np.array([float(function(float(x))) for x in t])
+        except Exception as error:  # the function is the user's: whatever it raises is theirs to see
+            raise LgfError(
+                f"the forcing function failed ({type(error).__name__}: {error}); call it on t first."
+            ) from error
+        if not np.all(np.isfinite(values)):
+            at = t[~np.isfinite(values)][0]
+            raise LgfError(f"the forcing function is not finite at t = {at:.6g}; it must be finite on the window.")
+        return cls.from_samples(t, values)
+
+    @cached_property
+    def _table(self) -> tuple[np.ndarray, float, float]:
+        """(coefficients (M, 4), t0, 1/dt): with x = (t - t0)/dt, i = floor(x), s = x - i, F = sum_k c[i, k] s^k."""
+        assert self.samples is not None, "a formula has no table; call sampled(start, stop) first"
+        t, values = self.samples[:, 0], self.samples[:, 1]
+        steps = np.diff(t)
+        if np.ptp(steps) > 1e-6 * steps.mean():
+            # four cells to the shortest usual step keep the resampling error far below that of the spline itself
+            rows = int(
+                np.clip(4 * (t[-1] - t[0]) / np.quantile(steps, 0.05), 4 * len(t), max(_MOST_TABLE_ROWS, len(t)))
+            )
+            uniform = np.linspace(t[0], t[-1], rows + 1)
+            t, values = uniform, _spline(t, values)(uniform)
+        coefficients = np.ascontiguousarray(_spline(t, values).c[::-1].T)
+        dt = (t[-1] - t[0]) / (len(t) - 1)
+        coefficients *= dt ** np.arange(coefficients.shape[1])
+        if coefficients.shape[1] < 4:
+            coefficients = np.pad(coefficients, ((0, 0), (0, 4 - coefficients.shape[1])))
+        coefficients.setflags(write=False)
+        return coefficients, float(t[0]), float(1.0 / dt)
+
+    def sampled(self, start: float, stop: float, n: int = FUNCTION_SAMPLES) -> "Forcing":
+        """The same forcing as samples on a window; samples stay as they are."""
+        if self.samples is not None:
+            return self
+        t = np.linspace(start, stop, n)
+        return Forcing.from_samples(t, self.values(t))
+
+    def values(self, t: ArrayLike) -> np.ndarray:
+        """The input at these times."""
+        t = np.asarray(t, dtype=float)
+        if self.formula is not None:
+            return np.broadcast_to(np.asarray(evaluate(self.formula, {"t": t}), dtype=float), t.shape).copy()
+        coefficients, t0, rate = self._table
+        x = np.clip((t - t0) * rate, 0.0, len(coefficients))
+        i = np.minimum(x.astype(int), len(coefficients) - 1)
+        s = x - i
+        c = coefficients[i]
+        return ((c[..., 3] * s + c[..., 2]) * s + c[..., 1]) * s + c[..., 0]
+
+    def covers(self, start: float, stop: float) -> bool:
+        """Whether the window lies within the samples (a formula covers every window)."""
+        if self.samples is None:
+            return True
+        slack = 1e-9 * (stop - start)
+        return bool(self.samples[0, 0] <= start + slack and self.samples[-1, 0] >= stop - slack)
+
+    def describe(self) -> str:
+        """The formula, or the number of samples and their window."""
+        if self.formula is not None:
+            return plain(self.formula)
+        assert self.samples is not None
+        t = self.samples[:, 0]
+        return f"{len(t)} samples from t = {t[0]:.6g} to {t[-1]:.6g}"
+
+
+def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
+    from scipy.interpolate import CubicSpline  # a third of the time that a process takes to solve its first equation
+
+    return CubicSpline(t, values, bc_type="not-a-knot" if len(t) > 3 else "natural")
+
+
+def input_table(signals: Sequence[Forcing | None]) -> np.ndarray:
+    """The sampled inputs of one experiment as the register machine reads them (see `kernels.machine`).
+
+    None stands for an input that is compiled into the program or does not occur.
+    """
+    headers = np.zeros((len(signals), 4))
+    rows = [headers]
+    first = len(signals)
+    for i, forcing in enumerate(signals):
+        if forcing is not None:
+            pieces, start, rate = forcing._table
+            headers[i] = start, rate, first, len(pieces)
+            rows.append(pieces)
+            first += len(pieces)
+    return np.concatenate(rows)
