@@ -128,7 +128,7 @@ class Course:
             return True
         if not candidate.loss < 10 * self.target.noise_loss:
             return False
-        return self.problem.score(candidate.fit.equation(self.target)).u <= 2 * self.problem.floor[0]
+        return self.problem.score(candidate.fit.system(self.target)).u <= 2 * self.problem.floor[0]
 
 
 def study(

@@ -17,7 +17,7 @@ from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
 from benchmarks.surroundings import ROOT
 from benchmarks.tables import beside_default, best_by_criterion, groups
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.solver.solve import solve
 
 matplotlib.use("Agg")
@@ -72,7 +72,7 @@ def _draw(axes: Any, problem: NamedProblem, line: dict[str, Any] | None) -> None
         axes.plot(data.t, data.values[:, 0], ".", ms=2, color="0.7", label="data")
     axes.plot(truth.t, truth.states[:, k], color="black", lw=1, label="truth")
     if line is not None:
-        equation = Equation.read(line["equation"], problem.forcing)
+        equation = System.read(line["equation"], problem.forcing)
         start = truth.states[first, : equation.order]
         highest = truth.states[first : first + 3, min(equation.order, problem.order)]
         t = truth.t[first:]

@@ -53,8 +53,8 @@ def fit_truth(problem: NamedProblem, seed: int, form: str = "written") -> Fit:
     return Fit(
         problem=problem.id,
         seed=seed,
-        default=problem.score(candidate.fit.equation(target)),
-        refitted=problem.score(refitted.fit.equation(target)),
+        default=problem.score(candidate.fit.system(target)),
+        refitted=problem.score(refitted.fit.system(target)),
         fit_ms=1e3 * (fitted - began),
         refit_ms=1e3 * (ended - fitted),
     )

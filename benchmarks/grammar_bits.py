@@ -1,3 +1,5 @@
+from lgf.language.sentences import skeleton_of
+
 """What a grammar is worth: the bits of true equations, and its redundancy. `python benchmarks/grammar_bits.py`.
 
 Bits of an equation are those of the cheapest derivation with its structure, order and forcing being known. How far
@@ -13,7 +15,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from benchmarks.problems import problems
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.system import System
 from lgf.grammar import Grammar, enumerate_derivations, load_grammar, restrict, spell
 from lgf.language.cheapest_derivation import bits_of
 
@@ -26,7 +28,7 @@ def measure(name: str = "standard") -> dict:
     grammar = load_grammar(name)
     named = {p.id: bits_of(grammar, p.true_equation(), p.order, p.forcing is not None) for p in problems().values()}
     with Path(__file__).with_name("textbook.csv").open(encoding="utf-8", newline="") as file:
-        textbook = {row["name"]: bits_of(grammar, Equation.read(row["equation"])) for row in csv.DictReader(file)}
+        textbook = {row["name"]: bits_of(grammar, System.read(row["equation"])) for row in csv.DictReader(file)}
     published = [bits for id_, bits in named.items() if not id_.startswith("b4/")]
     hard = [bits for id_, bits in named.items() if id_.startswith("b4/")]
     return {
@@ -51,7 +53,7 @@ def redundancy(grammar: Grammar) -> dict[str, float]:
     for order, forced in CASES:
         allowed = restrict(grammar, order=order, forced=forced)
         sentences = [spell(grammar, d) for _, d in enumerate_derivations(grammar, LISTED_BITS, allowed=allowed)]
-        structures = {Skeleton.from_sentence(grammar.template, s, order).structure for s in sentences}
+        structures = {skeleton_of(grammar.template, s, order).structure for s in sentences}
         figures[f"order {order}, {'forced' if forced else 'free'}"] = 1 - len(structures) / len(sentences)
         all_derivations += len(sentences)
         all_structures += len(structures)

@@ -7,7 +7,6 @@ import numpy as np
 
 from benchmarks.choosing import stated, true_skeleton
 from benchmarks.problems import NamedProblem, Score
-from lgf.equation.skeleton import Equation
 from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import make_language

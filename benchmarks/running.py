@@ -15,7 +15,7 @@ from benchmarks.problems import NamedProblem
 from benchmarks.recording import RESULTS, append, digest, rows
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.data.observation import Problem
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.fit.settings import FitMethod
 from lgf.grammar import Grammar, load_grammar
 from lgf.runs.presets import proposer_for
@@ -114,7 +114,7 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
     load = load_average()
     if options.peer is not None:
         answer = ask(options.peer, data, problem.order, seed)
-        equation = Equation.read(answer.pop("equation"), problem.forcing)
+        equation = System.read(answer.pop("equation"), problem.forcing)
         facts = answer | {"evaluations": None, "truth": None}
         cores = CORES
     else:
@@ -124,7 +124,7 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
             data, grammar, options.settings(), make_proposer=PROPOSERS[options.proposer](grammar, options.trained),
             seed=seed, n_jobs=jobs,
         )  # fmt: skip
-        equation, cores = found.equation, jobs
+        equation, cores = found.system, jobs
         facts = {
             "objective": found.best.objective,
             "seconds": found.seconds,

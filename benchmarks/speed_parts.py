@@ -24,9 +24,9 @@ _CLOCK = "import json, time; wall = time.perf_counter()\n"
 _PRINT = "\nprint(json.dumps([time.process_time(), time.perf_counter() - wall]))"
 _SOLVE = """
 import numpy as np
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.solver.solve import solve
-solve(Equation.read("u'' = -4*u"), (1, 0), np.linspace(0, 1, 11))"""
+solve(System.read("u'' = -4*u"), (1, 0), np.linspace(0, 1, 11))"""
 _EVERYTHING = (
     _SOLVE
     + """

@@ -1,3 +1,5 @@
+from lgf.language.sentences import skeleton_of
+
 """Speed of the symbolic layer: `python benchmarks/speed_symbolic.py` prints what `measure()` returns."""
 
 import json
@@ -7,7 +9,6 @@ import time
 from collections.abc import Callable
 
 from lgf.equation.complexity import node_count
-from lgf.equation.skeleton import Skeleton
 from lgf.equation.structure import structure
 from lgf.expression.canonical import canonical
 from lgf.expression.parse import read_equation, read_expression
@@ -52,7 +53,7 @@ def measure() -> dict[str, float]:
         "structure_us": per_sentence * _seconds(lambda: [structure(*s) for _ in range(rounds) for s in sides]),
         "node_count_us": per_sentence * _seconds(lambda: [node_count(e) for _ in range(rounds) for e in trees]),
         "sentence_to_skeleton_us": per_sentence
-        * _seconds(lambda: [Skeleton.from_sentence("explicit", e, 3) for _ in range(rounds) for e in trees]),
+        * _seconds(lambda: [skeleton_of("explicit", e, 3) for _ in range(rounds) for e in trees]),
         "import_lgf_ms": 1e3 * _import_seconds("lgf"),
         "import_lgf_ode_skeleton_ms": 1e3 * _import_seconds("lgf.equation.skeleton"),
     }

@@ -18,7 +18,7 @@ import pytest
 from benchmarks.problems import problem_named
 from tests.spoiling import NAN, T, U, changed
 
-from lgf import Equation, LatentGrammarFlow
+from lgf import LatentGrammarFlow, System
 from lgf.cli import main
 from lgf.cli.discovery import finish
 from lgf.cli.terminal import speaking
@@ -43,8 +43,9 @@ from lgf.runs.journal import Journal
 from lgf.runs.presets import model_named
 from lgf.runs.request import Question, refuse
 from lgf.smoothing.complete import complete
+from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve, solve_system
-from lgf.solver.trajectory import Forcing, Trajectory
+from lgf.solver.trajectory import Trajectory
 from lgf.training.recipe import load_recipe
 from lgf.training.stages import train
 
@@ -270,9 +271,9 @@ FORCINGS = {
 }
 
 SOLVING = {
-    "initial": lambda: solve(Equation.read("u'' = -u"), (1,), T),
-    "no input": lambda: solve(Equation.read("u' = F"), (1,), T),
-    "times": lambda: solve(Equation.read("u' = -u"), (1,), T[::-1]),
+    "initial": lambda: solve(System.read("u'' = -u"), (1,), T),
+    "no input": lambda: solve(System.read("u' = F"), (1,), T),
+    "times": lambda: solve(System.read("u' = -u"), (1,), T[::-1]),
     "system": lambda: solve_system([symbol("x0")], (1, 2), T),
     "derivative": lambda: Trajectory(T, np.ones((10, 2))).d2u,
     "states": lambda: Trajectory(T, np.ones((9, 2))),

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 import lgf
 from lgf import LatentGrammarFlow
 from lgf.equation.operator_form import in_operator_form
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
@@ -95,14 +95,14 @@ def test_several_experiments_and_pandas(fitted):
 
 
 def test_forcing_is_shown_on_the_right(duffing):
-    equation = duffing.equation
+    equation = duffing.system
     assert str(equation).endswith("= cos(2 t)")
     np.testing.assert_allclose(equation.values, (5, 1, 7, 25), rtol=0.1)
 
 
 def test_errors_of_the_operator_form_are_those_of_a_fit_of_it(duffing):
     """The slow way: fit the constants of the operator form themselves."""
-    turned = duffing.equation
+    turned = duffing.system
     assert duffing.discovery is not None
     exact = FitSettings(iterations=60, tolerance=1e-9, rtol=1e-7, steps_per_solve=4000, steps_per_fit=40_000)
     slow = fit_constants(turned.skeleton, duffing.discovery.target, exact, start=turned.values)
@@ -111,7 +111,7 @@ def test_errors_of_the_operator_form_are_those_of_a_fit_of_it(duffing):
 
 
 def test_an_error_that_is_not_known_stays_unknown():
-    equation = Equation.read("u'' = -2*u + 4*u' + 3*F", forcing="t")
+    equation = System.read("u'' = -2*u + 4*u' + 3*F", forcing="t")
     covariance = np.diag([0.1, 0.2, 0.3])
     position = list(equation.values).index(-2.0)
     covariance[position, position] = np.inf
@@ -122,7 +122,7 @@ def test_an_error_that_is_not_known_stays_unknown():
 
 
 def test_unforced_equations_stay_as_they_are():
-    equation = Equation.read("u' = -2*u")
+    equation = System.read("u' = -2*u")
     assert in_operator_form(equation, np.eye(1)) is equation
 
 

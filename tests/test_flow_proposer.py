@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.fit.target import make_target
 from lgf.flow_proposer import FlowProposer, FlowSettings
@@ -35,7 +36,7 @@ def bundle():
 
 @pytest.fixture(scope="module")
 def stage(bundle):
-    truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
+    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(T))
     problem = Problem((Observation(T, noisy, initial=(0.13,)),), Knowledge(order=1))
     target = make_target(problem, 1, [complete(problem.observations[0], 1)])

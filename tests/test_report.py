@@ -50,7 +50,7 @@ def test_the_report_needs_nothing_from_outside(duffing, tmp_path):
 
 def test_the_report_says_what_a_reader_needs(duffing):
     text = html.unescape(report(duffing, IMAGES))
-    assert str(duffing.equation) in text
+    assert str(duffing.system) in text
     for title in ("Constants", "Stability", "Trajectory", "What was known", "The data", "The search", "Settings"):
         assert f"<h2>{title}</h2>" in text
     assert "The equation is of order 2; only such equations were proposed." in text
@@ -59,7 +59,7 @@ def test_the_report_says_what_a_reader_needs(duffing):
     assert "1.5 (given)" in text
     assert "tried first" in text
     assert duffing.question.findings[0].sentence in text
-    assert f"{duffing.equation.errors[0]:.2g}" in text
+    assert f"{duffing.system.errors[0]:.2g}" in text
     assert "do not determine" not in text
 
 
@@ -75,7 +75,7 @@ def test_a_constant_that_the_data_leave_open_is_flagged(duffing):
     covariance = np.full_like(duffing.best.fit.covariance, np.inf)
     blurred = replace(duffing, best=replace(duffing.best, fit=replace(duffing.best.fit, covariance=covariance)))
     text = report(blurred, IMAGES)
-    assert text.count("The data do not determine this constant.") == len(duffing.equation.values)
+    assert text.count("The data do not determine this constant.") == len(duffing.system.values)
     assert "not determined" in text
 
 

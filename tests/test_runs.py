@@ -37,7 +37,7 @@ from lgf.runs.serialisation import (
     settings_to_plain,
 )
 from lgf.search.discover import PRESETS
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 
 def through_json(data):

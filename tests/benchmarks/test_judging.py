@@ -11,7 +11,7 @@ from benchmarks.problems import problem_named
 from benchmarks.scipy_path import fit_by_scipy
 from benchmarks.speed_fit import target_of
 
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.fit.constants import fit_constants
 
 
@@ -25,7 +25,7 @@ def test_the_truth_is_exact_and_generalises():
 
 def test_a_wrong_equation_is_told_from_the_truth():
     problem = problem_named("b1/03")
-    facts = judged(problem, Equation.read("u' = 0.2*u"))
+    facts = judged(problem, System.read("u' = 0.2*u"))
     assert not facts["exact"]
     assert facts["errors"][0] == 1.0
     assert facts["other_start"]["r2"] == -1.0
@@ -33,7 +33,7 @@ def test_a_wrong_equation_is_told_from_the_truth():
 
 def test_an_operator_counts_as_its_explicit_form():
     problem = problem_named("b3/duffing")
-    explicit = Equation.read("u'' = 0.2*F - 0.2*u' - 1.4*u - 5*u^3", problem.forcing)
+    explicit = System.read("u'' = 0.2*F - 0.2*u' - 1.4*u - 5*u^3", problem.forcing)
     facts = judged(problem, explicit)
     assert facts["exact"]
     assert max(facts["errors"]) < 1e-6
@@ -42,8 +42,8 @@ def test_an_operator_counts_as_its_explicit_form():
 def test_a_square_counts_as_its_branch_whichever_way_it_is_written():
     problem = problem_named("b2/nlode4")
     for text in ("u'' = -9*u", "u''^2 - 81*u^2 = 0"):
-        assert judged(problem, Equation.read(text))["exact"], text
-    assert not judged(problem, Equation.read("u'' = -9*u - 0.1"))["exact"]
+        assert judged(problem, System.read(text))["exact"], text
+    assert not judged(problem, System.read("u'' = -9*u - 0.1"))["exact"]
 
 
 def test_inconsistent_published_starts_are_scored_beside():
@@ -87,7 +87,7 @@ def test_a_peer_reads_the_task_that_was_written(monkeypatch, capsys):
     assert (task.measured, task.order, task.seed, task.initial) == (2, 2, 4, problem.initial)
     answer = json.loads(capsys.readouterr().out)
     assert answer["objective"] == 7.0
-    assert Equation.read(answer["equation"], problem.forcing).text == Equation.read("u'' = 2*u + F^2 - t").text
+    assert System.read(answer["equation"], problem.forcing).text == System.read("u'' = 2*u + F^2 - t").text
 
 
 def test_every_peer_has_a_module_and_pinned_requirements():
@@ -103,4 +103,4 @@ def test_a_peer_that_fails_answers_nothing_and_says_why(monkeypatch, tmp_path):
     answer = ask("gplearn", problem.observe(), 1)
     assert answer["failure"] == "it is broken"
     assert answer["equation"] == "u' = 0"
-    assert problem.score(Equation.read(answer["equation"])).u > 0.1
+    assert problem.score(System.read(answer["equation"])).u > 0.1

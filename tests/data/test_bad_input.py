@@ -18,7 +18,7 @@ from lgf.data import (
 )
 from lgf.errors import LgfError
 from lgf.smoothing.complete import complete
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 ARRAYS = {
     "fewer values than times": (lambda: Observation(T, U[:-1]), "9 values but 10 times"),

@@ -3,7 +3,7 @@ import pytest
 from benchmarks.problems import problems
 
 from lgf.data import Knowledge, Observation, Problem, check
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 RNG = np.random.default_rng(3)
 T = np.linspace(0, 20, 201)

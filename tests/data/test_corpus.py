@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from lgf.equation.skeleton import Skeleton
 from lgf.grammar import load_grammar, parse, read_grammar, spell, unpad
 from lgf.language.behaviour import behaviour, behavioural_distance
 from lgf.language.corpus import BEHAVIOUR_SIZE, Corpus, make_corpus, project, projected_distances
+from lgf.language.sentences import skeleton_of
 
 SIZE = 150
 ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")
@@ -21,7 +21,7 @@ def made(request):
 def skeletons(grammar, corpus):
     """The equations of the corpus, read anew from its derivations."""
     for derivation, order in zip(unpad(grammar, corpus.derivations), corpus.order.tolist(), strict=True):
-        yield Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)
+        yield skeleton_of(grammar.template, spell(grammar, derivation), order)
 
 
 def test_labels_are_those_of_the_equations(made):

@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 T = np.linspace(0, 1, 10)
 

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.problems import problem_named, problems
 from scipy.interpolate import CubicSpline
 
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus
 
@@ -63,19 +63,19 @@ def test_published_initial_states_spoil_even_the_truth():
 
 def test_the_branch_of_the_data_is_followed():
     problem = ALL["b2/nlode4"]
-    other = Equation.read("u'' = 9*u")
+    other = System.read("u'' = 9*u")
     assert problem.score(problem.true_equation()).u < 1e-7
     assert problem.score(other).u == 1.0
 
 
 def test_scores_are_capped_and_wrong_orders_are_scored():
     problem = ALL["b1/02"]
-    assert problem.score(Equation.read("u' = 5*u")).u == 1.0
-    blown = problem.score(Equation.read("u' = u^3"))
+    assert problem.score(System.read("u' = 5*u")).u == 1.0
+    blown = problem.score(System.read("u' = u^3"))
     assert not blown.complete
-    growth = problem.score(Equation.read("u'' = 0.23*u'"))
+    growth = problem.score(System.read("u'' = 0.23*u'"))
     assert growth.u < 1e-6
-    swing = ALL["b2/ode5"].score(Equation.read("u' = 3*u + 2*exp(3*t)"))
+    swing = ALL["b2/ode5"].score(System.read("u' = 3*u + 2*exp(3*t)"))
     assert swing.u < 1e-6
     assert swing.d2u is not None
     assert swing.d2u < 1e-2
@@ -95,7 +95,7 @@ def test_published_figures_speak_of_these_problems():
     ("u'' = u'/u", (0.0, 1.0), SolveStatus.SINGULAR),
 ])  # fmt: skip
 def test_solves_that_end_early_have_a_status(text, initial, status):
-    solved = solve_by_reference(Equation.read(text), initial, np.linspace(0, 3, 31))
+    solved = solve_by_reference(System.read(text), initial, np.linspace(0, 3, 31))
     assert solved.status is not SolveStatus.OK
     assert np.isnan(solved.u[-1]) or solved.status is SolveStatus.BLEW_UP
     if status is SolveStatus.BLEW_UP:
@@ -104,7 +104,7 @@ def test_solves_that_end_early_have_a_status(text, initial, status):
 
 def test_implicit_equations_are_solved_for_the_highest_derivative():
     t = np.linspace(0, 2, 41)
-    solved = solve_by_reference(Equation.read("u' + sin(u') = u"), (1.0,), t, branch=(0.5, 0.0))
+    solved = solve_by_reference(System.read("u' + sin(u') = u"), (1.0,), t, branch=(0.5, 0.0))
     assert solved.status is SolveStatus.OK
     np.testing.assert_allclose(solved.du + np.sin(solved.du), solved.u, atol=1e-9)
     np.testing.assert_allclose(CubicSpline(t, solved.u)(t, 1)[3:-3], solved.du[3:-3], rtol=1e-3)

@@ -13,7 +13,8 @@ from lgf.smoothing import gaussian_process as gp
 from lgf.smoothing import perceptron, whittaker
 from lgf.smoothing.complete import complete
 from lgf.smoothing.rows import Rows, rows_of
-from lgf.solver.trajectory import Forcing, relative_l2
+from lgf.solver.forcing import Forcing
+from lgf.solver.trajectory import relative_l2
 
 RNG = np.random.default_rng(1)
 T = np.linspace(0, 10, 201)
@@ -135,7 +136,7 @@ def test_the_gradient_of_the_network():
 ])  # fmt: skip
 def test_every_method_completes_a_noisy_record(method, limits):
     completion = complete(Observation(T, CLEAN + 0.05 * CLEAN.std() * NOISE), 2, method)
-    for truth, column, limit in zip((CLEAN, SLOPE, BEND), completion.trajectory.states.T, limits, strict=True):
+    for truth, column, limit in zip((CLEAN, SLOPE, BEND), completion.trajectory.values.T, limits, strict=True):
         assert relative_l2(truth, column) < limit
     assert completion.noise[0] == pytest.approx(0.05 * CLEAN.std(), rel=0.3)
     assert completion.method == ("gp" if method == "auto" else method)
@@ -192,7 +193,7 @@ def test_units_do_not_matter(method):
 def test_the_same_record_gives_the_same_bits_and_carries_its_forcing():
     observation = Observation(T, CLEAN + 0.05 * NOISE, forcing=Forcing.from_formula("cos(t)"))
     first, second = complete(observation, 2), complete(observation, 2)
-    np.testing.assert_array_equal(first.trajectory.states, second.trajectory.states)
+    np.testing.assert_array_equal(first.trajectory.values, second.trajectory.values)
     np.testing.assert_allclose(first.trajectory.forcing, np.cos(T))
 
 
@@ -200,7 +201,7 @@ def test_the_same_record_gives_the_same_bits_and_carries_its_forcing():
 @pytest.mark.parametrize("method", ["auto", "whittaker"])
 def test_tiny_records_are_completed(n, method):
     t = np.linspace(0, 1, n)
-    states = complete(Observation(t, np.exp(t)), 2, method).trajectory.states
+    states = complete(Observation(t, np.exp(t)), 2, method).trajectory.values
     assert np.all(np.isfinite(states))
     assert relative_l2(np.exp(t), states[:, 0]) < 0.1
 
@@ -247,7 +248,7 @@ def _errors(names, method, seed=0):
     for name in names:
         problem = problems()[name]
         truth = problem.truth()
-        states = complete(problem.observe(seed=seed).observations[0], problem.order, method).trajectory.states
+        states = complete(problem.observe(seed=seed).observations[0], problem.order, method).trajectory.values
         errors.append([relative_l2(truth.states[:, k], states[:, k]) for k in range(problem.order + 1)])
     return errors
 
@@ -279,4 +280,4 @@ def test_a_flat_likelihood_does_not_run_off():
     problem = problem_named("b2/nlode5")
     data = problem.observe(seed=50)
     found = complete(data.observations[0], problem.order, "auto", data.forcing(0))
-    assert np.all(np.isfinite(found.trajectory.states))
+    assert np.all(np.isfinite(found.trajectory.values))

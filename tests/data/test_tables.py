@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from lgf.data import Observation, observations_from_arrays, read_observations, read_table
-from lgf.solver.trajectory import Forcing
+from lgf.solver.forcing import Forcing
 
 T = np.round(np.linspace(0, 2, 21), 3)
 U = np.round(np.cos(T), 6)

@@ -6,17 +6,19 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares, minimize
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitMethod, FitSettings
 from lgf.fit.target import make_target
 from lgf.smoothing.complete import complete
+from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
-from lgf.solver.trajectory import Forcing, SolveStatus
+from lgf.solver.trajectory import SolveStatus
 
 
 def record(text, initial, t, measured=(0,), noise=0.05, seed=0, given=True, forcing=None, name=""):
-    truth = solve(Equation(Skeleton.read(text), ()), initial, t, forcing, rtol=1e-10)
+    truth = solve(System(Skeleton.read(text), ()), initial, t, forcing, rtol=1e-10)
     clean = truth.states[:, list(measured)]
     values = clean + noise * clean.std(axis=0) * np.random.default_rng(seed).standard_normal(clean.shape)
     return Observation(t, values, measured, initial=tuple(initial) if given else None, name=name)
@@ -120,7 +122,7 @@ def test_nelder_mead_equals_scipy_on_the_same_function(logistic):
     ours = fit_constants(Skeleton.read("u' = C*u + C*u^2"), logistic, settings)
 
     def loss(c):
-        equation = Equation(Skeleton.read("u' = C*u + C*u^2"), tuple(c))
+        equation = System(Skeleton.read("u' = C*u + C*u^2"), tuple(c))
         u = solve(equation, (0.13,), T1, rtol=settings.rtol, limit=logistic.record.limit, max_steps=1000).u
         error = np.where(np.isnan(u), np.inf, (u - logistic.record.data[:, 0]) ** 2)
         return float(np.sum(np.minimum(error, logistic.record.ceiling[0]) * logistic.record.weight[:, 0]))

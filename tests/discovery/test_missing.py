@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.expression.parse import read_expression
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
@@ -21,7 +22,7 @@ T = np.linspace(0, 20, 201)
 
 
 def problem(text, initial, measured=0, noise=0.05):
-    truth = solve(Equation(Skeleton.read(text), ()), initial, T, rtol=1e-10)
+    truth = solve(System(Skeleton.read(text), ()), initial, T, rtol=1e-10)
     clean = truth.states[:, measured]
     values = clean + noise * clean.std() * np.random.default_rng(0).standard_normal(len(T))
     order = len(initial)
@@ -48,7 +49,7 @@ def test_the_answer_is_the_derivative_of_the_solution(duffing):
     step = 1e-4
     a, b = candidate.fit.values
     base, moved = (
-        solve(Equation(Skeleton.read(f"u'' = C*u' + C*u + {c}*u^3"), (a, b)), (1.0, 0.0), T, rtol=1e-10).d2u
+        solve(System(Skeleton.read(f"u'' = C*u' + C*u + {c}*u^3"), (a, b)), (1.0, 0.0), T, rtol=1e-10).d2u
         for c in (0.0, step)
     )
     scale = np.sqrt(target.record.weight[:, 2] * target.power)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
@@ -27,7 +28,7 @@ STANDARD = load_grammar("standard")
 
 
 def logistic(**known):
-    truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
+    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(T))
     return Problem((Observation(T, noisy, initial=(0.13,)),), Knowledge(**{"order": 1, **known}))
 
@@ -162,7 +163,7 @@ def test_logistic_growth_is_discovered():
     settings = DiscoverySettings(search=SearchSettings(population=40, iterations=3), n_finalists=4)
     found = discover(logistic(), STANDARD, settings)
     assert found.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
-    np.testing.assert_allclose(found.equation.values, [2.1, -0.5], rtol=0.1)
+    np.testing.assert_allclose(found.system.values, [2.1, -0.5], rtol=0.1)
     assert found.best in found.indistinguishable
     assert isinstance(found.front[0], Candidate)
 
@@ -170,7 +171,7 @@ def test_logistic_growth_is_discovered():
 def test_held_out_experiments_have_their_say():
     experiments = []
     for i, start in enumerate((0.13, 1.0, 6.0)):
-        truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (start,), T).u
+        truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (start,), T).u
         noisy = truth + 0.05 * truth.std() * np.random.default_rng(i).standard_normal(len(T))
         experiments.append(Observation(T, noisy, name=str(i)))
     settings = DiscoverySettings(search=SearchSettings(population=40, iterations=2), n_finalists=4)

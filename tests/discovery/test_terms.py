@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.equation.skeleton import Equation, NoEquation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import mul, number
 from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, sample, spell
 from lgf.language.cheapest_derivation import bits_of, encode, encoding
+from lgf.language.sentences import NoEquation
 from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
 
 STANDARD = load_grammar("standard")
@@ -36,7 +38,7 @@ def cheapest(grammar, order, forced, max_bits):
         grammar, max_bits, allowed=restrict(grammar, order=order, forced=forced)
     ):
         try:
-            skeleton = Skeleton.from_sentence(grammar.template, spell(grammar, derivation), order)
+            skeleton = skeleton_of(grammar.template, spell(grammar, derivation), order)
         except NoEquation:
             continue
         found.setdefault(skeleton.structure, (cost, skeleton))
@@ -70,7 +72,7 @@ def test_how_an_equation_is_written_does_not_matter(seed, case, random):
     order, forced = case
     allowed = restrict(STANDARD, order=order, forced=forced)
     (derivation,) = sample(STANDARD, np.random.default_rng(seed), 1, allowed)
-    skeleton = Skeleton.from_sentence("explicit", spell(STANDARD, derivation), order)
+    skeleton = skeleton_of("explicit", spell(STANDARD, derivation), order)
     found = encoding(STANDARD, skeleton, order, forced)
     assert found.bits <= bits(STANDARD, derivation, allowed) + 1e-9
     summands = list(skeleton.right.args if skeleton.right.head == "+" else (skeleton.right,))
@@ -85,33 +87,33 @@ def _text(expression):
 
 
 def test_what_cannot_be_said_is_named():
-    found = encoding(STANDARD, Equation.read("u' = -2*u + 3*log(u)^3"))
+    found = encoding(STANDARD, System.read("u' = -2*u + 3*log(u)^3"))
     assert (found.derivation, found.bits, found.unsaid) == (None, math.inf, ("log(u)^3",))
-    assert encode(STANDARD, Equation.read("u'' = sin(cos(u)) + 2*F")) is None
+    assert encode(STANDARD, System.read("u'' = sin(cos(u)) + 2*F")) is None
     # every term of it can be said, but not so many together
-    many = encoding(STANDARD, Equation.read("u' = 2*t + 3/u + 4*sin(5*t) + 6*exp(7*u) + 8*sqrt(u)"))
+    many = encoding(STANDARD, System.read("u' = 2*t + 3/u + 4*sin(5*t) + 6*exp(7*u) + 8*sqrt(u)"))
     assert (many.derivation, many.unsaid) == (None, ())
 
 
 def test_a_term_with_constants_inside_may_occur_twice():
-    two = encode(STANDARD, Equation.read("u' = -2*u + 3*sin(2*t) + 4*sin(5*t)"))
+    two = encode(STANDARD, System.read("u' = -2*u + 3*sin(2*t) + 4*sin(5*t)"))
     assert two is not None
     assert spell(STANDARD, two) == "C*u+C*sin(C*t)+C*sin(C*t)"
 
 
 def test_order_and_forcing_restrict_what_is_said():
-    equation = Equation.read("u'' = -3*u' - 2*u")
+    equation = System.read("u'' = -3*u' - 2*u")
     assert encode(STANDARD, equation) == encode(STANDARD, equation, 2, False)
     assert encode(STANDARD, equation, 1) is None
     assert encode(STANDARD, equation, 2, True) is None
-    assert bits_of(STANDARD, Equation.read("u'' = -3*u' - 2*u + F")) < 7
+    assert bits_of(STANDARD, System.read("u'' = -3*u' - 2*u + F")) < 7
 
 
 def test_an_even_power_of_the_highest_derivative_is_said_by_its_branch():
-    assert encode(STANDARD, Equation.read("u''^2 = 81*u^2")) == encode(STANDARD, Equation.read("u'' = -9*u"))
-    assert encode(STANDARD, Equation.read("u''^2 + u'' = 81*u^2")) is None
+    assert encode(STANDARD, System.read("u''^2 = 81*u^2")) == encode(STANDARD, System.read("u'' = -9*u"))
+    assert encode(STANDARD, System.read("u''^2 + u'' = 81*u^2")) is None
     b2 = load_grammar("b2")
-    squared = encode(b2, Equation.read("u''^2 - 81*u^2 = 0"))
+    squared = encode(b2, System.read("u''^2 - 81*u^2 = 0"))
     assert squared is not None
     assert spell(b2, squared).count("diff(diff(u,t),t)") == 2
 

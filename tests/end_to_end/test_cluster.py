@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
@@ -26,7 +27,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.mark.filterwarnings("default")
 def test_a_killed_worker_does_not_change_the_result():
     t = np.linspace(0, 5, 60)
-    truth = solve(Equation(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), t).u
+    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), t).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(t))
     problem = Problem((Observation(t, noisy, initial=(0.13,)),), Knowledge(order=1))
     target = make_target(problem, 1, [complete(problem.observations[0], 1)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmarks.problems import problems
 
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.system import System
 from lgf.grammar import (
     bits,
     enumerate_derivations,
@@ -22,13 +22,14 @@ from lgf.grammar import (
     split,
 )
 from lgf.language.cheapest_derivation import encoding
+from lgf.language.sentences import skeleton_of
 
 STANDARD = load_grammar("standard")
 TEXTBOOK = Path(__file__).parents[2] / "benchmarks" / "textbook.csv"
 
 
 def structure(derivation, order):
-    return Skeleton.from_sentence(STANDARD.template, spell(STANDARD, derivation), order).structure
+    return skeleton_of(STANDARD.template, spell(STANDARD, derivation), order).structure
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_true_equations_are_cheap(said):
 def test_textbook_equations_can_be_said():
     with TEXTBOOK.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    costs = {row["name"]: encoding(STANDARD, Equation.read(row["equation"])).bits for row in rows}
+    costs = {row["name"]: encoding(STANDARD, System.read(row["equation"])).bits for row in rows}
     assert len(costs) >= 20
     assert max(costs.values()) < math.inf, costs
     assert mean(costs.values()) <= 12
@@ -77,7 +78,7 @@ def test_what_is_known_is_kept():
     for order in (1, 2):
         for forced in (False, True):
             for derivation in sample(STANDARD, rng, 200, restrict(STANDARD, order=order, forced=forced)):
-                skeleton = Skeleton.from_sentence(STANDARD.template, spell(STANDARD, derivation), order)
+                skeleton = skeleton_of(STANDARD.template, spell(STANDARD, derivation), order)
                 assert (skeleton.order, skeleton.forced) == (order, forced)
 
 

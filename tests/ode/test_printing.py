@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.expression.parse import read_expression
 from lgf.expression.print import display, format_number, latex, plain
 from lgf.expression.tree import FUNCTIONS, F, T, U, add, constant, function, mul, number, power, symbol
@@ -68,7 +68,7 @@ def test_numbers_are_rounded_by_their_error(value, error, text):
 
 
 def test_the_equation_for_people():
-    equation = Equation.read("5*u'' + u' + 7*u + 25*u^3 = F", forcing="cos(2*t)")
+    equation = System.read("5*u'' + u' + 7*u + 25*u^3 = F", forcing="cos(2*t)")
     assert str(equation) == "5.0 u'' + 1.0 u' + 7.0 u + 25 u^3 = cos(2 t)"
     assert equation.text == "5*u'' + u' + 7*u + 25*u^3 = F"
 
@@ -125,24 +125,24 @@ def _run(source):
 
 
 def test_python_function_of_an_explicit_equation():
-    rhs = _run(Equation.read("u'' = -0.5*u' - 3*u^3 + 2*sin(0.7*t)/(1 + u^2)").python())["rhs"]
+    rhs = _run(System.read("u'' = -0.5*u' - 3*u^3 + 2*sin(0.7*t)/(1 + u^2)").python())["rhs"]
     u, v, t = 0.3, -0.8, 1.9
     assert np.allclose(rhs(t, [u, v]), [v, -0.5 * v - 3 * u**3 + 2 * np.sin(0.7 * t) / (1 + u**2)])
 
 
 def test_python_function_solves_for_the_highest_derivative():
-    source = Equation.read("2*u'' + u'*abs(u') + 4*u + 1.5*u^2*u'' = F", forcing="2*cos(t)").python()
+    source = System.read("2*u'' + u'*abs(u') + 4*u + 1.5*u^2*u'' = F", forcing="2*cos(t)").python()
     u, v, t = 0.3, -0.8, 1.9
     expected = (2 * np.cos(t) - v * abs(v) - 4 * u) / (2 + 1.5 * u**2)
     assert np.allclose(_run(source)["rhs"](t, [u, v]), [v, expected])
 
 
 def test_python_function_with_an_open_forcing():
-    rhs = _run(Equation.read("2*u' + u = F").python())["rhs"]
+    rhs = _run(System.read("2*u' + u = F").python())["rhs"]
     assert np.allclose(rhs(1.0, [0.5], lambda t: 3 * t), [(3.0 - 0.5) / 2])
 
 
 def test_python_function_of_an_implicit_equation_is_its_residual():
-    residual = _run(Equation.read("u''^2 = 81*u^2").python())["residual"]
+    residual = _run(System.read("u''^2 = 81*u^2").python())["residual"]
     assert residual(0.0, [2.0, 0.0, -18.0]) == 0
     assert residual(0.0, [2.0, 0.0, -17.0]) != 0

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from lgf.equation.simplification import PAPER, SimplifySettings, simplify
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 
 T = np.linspace(0, 5, 50)
 DATA = {"t": T, "u": 1 + 0.5 * np.cos(T), "u'": -0.5 * np.sin(T), "u''": -0.5 * np.cos(T), "F": np.sin(T)}
@@ -10,7 +11,7 @@ DATA = {"t": T, "u": 1 + 0.5 * np.cos(T), "u'": -0.5 * np.sin(T), "u''": -0.5 * 
 
 def _simplified(text, values, settings=PAPER, scale=1.0):
     data = {k: v if k == "t" else v * scale for k, v in DATA.items()}
-    return simplify(Equation(Skeleton.read(text), tuple(values)), data, settings)
+    return simplify(System(Skeleton.read(text), tuple(values)), data, settings)
 
 
 @pytest.mark.parametrize("settings", [PAPER, SimplifySettings()])
@@ -35,7 +36,7 @@ def test_the_paper_lets_a_constant_close_to_one_go():
 
 
 def test_nothing_negligible_returns_the_same_equation():
-    equation = Equation(Skeleton.read("u'' = C*u' + C*u"), (-0.5, 2.0), errors=(0.1, 0.1))
+    equation = System(Skeleton.read("u'' = C*u' + C*u"), (-0.5, 2.0), errors=(0.1, 0.1))
     assert simplify(equation, DATA) is equation
 
 

@@ -3,11 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from lgf.equation.skeleton import Equation, NoEquation, Skeleton, numbered
+from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.system import System
 from lgf.expression.numeric import evaluate
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import ZERO, F, constant, mul, symbol
+from lgf.language.sentences import NoEquation
 
 U, U1, U2 = (symbol("u", i) for i in range(3))
 
@@ -67,8 +69,8 @@ def test_constants_must_be_numbered_once_from_left_to_right():
     ],
 )
 def test_sentences_become_skeletons(template, sentence, order, expected):
-    assert str(Skeleton.from_sentence(template, sentence, order)) == expected
-    assert Skeleton.from_sentence(template, read_expression(sentence), order) == Skeleton.read(expected)
+    assert str(skeleton_of(template, sentence, order)) == expected
+    assert skeleton_of(template, read_expression(sentence), order) == Skeleton.read(expected)
 
 
 @pytest.mark.parametrize(
@@ -83,19 +85,19 @@ def test_sentences_become_skeletons(template, sentence, order, expected):
 )
 def test_sentences_that_are_no_equation(template, sentence, order, reason):
     with pytest.raises(NoEquation) as caught:
-        Skeleton.from_sentence(template, sentence, order)
+        skeleton_of(template, sentence, order)
     assert caught.value.reason == reason
 
 
 def test_unknown_templates_are_named():
     with pytest.raises(ValueError, match="known are explicit"):
-        Skeleton.from_sentence("implicit", "C*u", 1)
+        skeleton_of("implicit", "C*u", 1)
     with pytest.raises(ValueError, match="needs an order"):
-        Skeleton.from_sentence("explicit", "C*u")
+        skeleton_of("explicit", "C*u")
 
 
 def test_an_equation_reads_fills_and_returns():
-    equation = Equation.read("2*u'' + u' + 5*u = F", forcing="2*sin(0.5*t)")
+    equation = System.read("2*u'' + u' + 5*u = F", forcing="2*sin(0.5*t)")
     assert str(equation.skeleton) == "C*u'' + C*u' + C*u = F"
     assert equation.values == (2.0, 1.0, 5.0)
     assert equation.constants == {"C0": 2.0, "C1": 1.0, "C2": 5.0}
@@ -105,34 +107,34 @@ def test_an_equation_reads_fills_and_returns():
 
 
 def test_errors_round_the_display():
-    equation = Equation(Skeleton.read("u' = C*u + C"), (-0.123456, 2.0), errors=(0.0123, 0.4))
+    equation = System(Skeleton.read("u' = C*u + C"), (-0.123456, 2.0), errors=(0.0123, 0.4))
     assert str(equation) == "u' = -0.123 u + 2.00"
 
 
 def test_values_must_be_as_many_as_constants():
     with pytest.raises(ValueError, match="1 values for 2 open constants"):
-        Equation(Skeleton.read("u' = C*u + C"), (1.0,))
+        System(Skeleton.read("u' = C*u + C"), (1.0,))
     with pytest.raises(ValueError, match="1 errors for 2"):
-        Equation(Skeleton.read("u' = C*u + C"), (1.0, 2.0), errors=(1.0,))
+        System(Skeleton.read("u' = C*u + C"), (1.0, 2.0), errors=(1.0,))
 
 
 def test_json_round_trip():
     for equation in (
-        Equation(
+        System(
             Skeleton.read("u' = C*u/(1 + C*u^2) + F"), (1 / 3, -2e-9), errors=(0.1, 0.2), forcing=read_expression("t/7")
         ),
-        Equation.read("u''^2 = 81*u^2"),
+        System.read("u''^2 = 81*u^2"),
     ):
-        assert Equation.from_dict(json.loads(json.dumps(equation.to_dict()))) == equation
+        assert System.from_dict(json.loads(json.dumps(equation.to_dict()))) == equation
 
 
 def test_machine_text_reads_back_exactly():
-    equation = Equation(Skeleton.read("u' = C*u + C*sin(C*t)"), (1 / 3, -1e-17, 2 / 7))
-    assert Equation.read(equation.text) == equation
+    equation = System(Skeleton.read("u' = C*u + C*sin(C*t)"), (1 / 3, -1e-17, 2 / 7))
+    assert System.read(equation.text) == equation
 
 
 def test_operator_form_has_the_forcing_alone():
-    equation = Equation(Skeleton.read("u'' = C*u' + C*u^3 + C*F"), (-0.2, -5.0, 0.2))
+    equation = System(Skeleton.read("u'' = C*u' + C*u^3 + C*F"), (-0.2, -5.0, 0.2))
     form = equation.operator_form()
     assert str(form.skeleton) == "C*u'' + C*u' + C*u^3 = F"
     assert form.values == pytest.approx((5.0, 1.0, 25.0))
@@ -141,7 +143,7 @@ def test_operator_form_has_the_forcing_alone():
 
 
 def test_operator_form_clears_a_common_denominator():
-    equation = Equation(Skeleton.read("u'' = (C*u' + C*F)/(1 + C*u^2)"), (-0.2, 0.5, 2.0))
+    equation = System(Skeleton.read("u'' = (C*u' + C*F)/(1 + C*u^2)"), (-0.2, 0.5, 2.0))
     form = equation.operator_form()
     assert plain(form.left) == "2*u'' + 4*u^2*u'' + 0.4*u'"
     assert form.right == F
@@ -151,8 +153,8 @@ def test_operator_form_clears_a_common_denominator():
 def test_operator_form_needs_a_forcing_of_its_own(text):
     skeleton = Skeleton.read(text)
     with pytest.raises(ValueError, match="term of its own"):
-        Equation(skeleton, (1.0,) * skeleton.n_constants).operator_form()
+        System(skeleton, (1.0,) * skeleton.n_constants).operator_form()
 
 
 def test_own_forcing_leaves_zero_on_the_right():
-    assert Skeleton.from_sentence("own forcing", "C*u'+C*u").right == ZERO
+    assert skeleton_of("own forcing", "C*u'+C*u").right == ZERO

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.expression.parse import read_expression
+from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve, solve_system
-from lgf.solver.trajectory import Forcing, SolveStatus
+from lgf.solver.trajectory import SolveStatus
 
 
 def equation(text):
-    return Equation(Skeleton.read(text), ())
+    return System(Skeleton.read(text), ())
 
 
 def test_duffing_agrees_with_scipy():

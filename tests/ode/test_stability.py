@@ -2,7 +2,8 @@
 
 import pytest
 
-from lgf.equation.skeleton import Equation, Skeleton
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.solver.stability import Verdict, assess
 
 B3 = {
@@ -17,7 +18,7 @@ B3 = {
 
 
 def verdict(text, size=1.0, end=20.0):
-    return assess(Equation(Skeleton.read(text), ()), size, (0.0, end))
+    return assess(System(Skeleton.read(text), ()), size, (0.0, end))
 
 
 @pytest.mark.parametrize("name", B3)

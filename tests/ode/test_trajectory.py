@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory, relative_l2
+from lgf.solver.forcing import Forcing
+from lgf.solver.trajectory import SolveStatus, Trajectory, relative_l2
 
 
 def test_a_trajectory_names_its_columns_and_cannot_be_written():
