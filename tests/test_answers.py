@@ -9,8 +9,9 @@ from benchmarks.problems import problem_named
 
 from lgf.data import load_record
 from lgf.grammar import load_grammar
-from lgf.runs.presets import proposer_for
-from lgf.search.discover import PRESETS, discover
+from lgf.runs.presets import proposers_for
+from lgf.search.discover import discover
+from lgf.search.settings import PRESETS
 
 ANSWERS = json.loads(Path(__file__).with_name("answers.json").read_text())
 
@@ -39,7 +40,7 @@ def test_the_answer_is_the_same(name):
     problem, evaluations, preset, grammar_name = asked(name)
     settings, grammar = PRESETS[preset], load_grammar(grammar_name)
     settings = replace(settings, search=replace(settings.search, max_evaluations=evaluations))
-    found = discover(problem, grammar, settings, make_proposer=proposer_for(grammar), seed=0)
+    found = discover(problem, grammar, settings, proposers=proposers_for(grammar), seed=0)
     answer = {
         "equation": found.equation.text,
         "values": [f"{v:.12g}" for v in found.equation.values],

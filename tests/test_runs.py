@@ -36,7 +36,7 @@ from lgf.runs.serialisation import (
     settings_from_plain,
     settings_to_plain,
 )
-from lgf.search.discover import PRESETS
+from lgf.search.settings import PRESETS
 from lgf.solver.trajectory import Forcing
 
 
@@ -202,7 +202,7 @@ DAMAGES = {
     "run.json a list": lambda f: (f / "run.json").write_text("[]"),
     "run.json binary": lambda f: (f / "run.json").write_bytes(b"\xff\xfe\0"),
     "run.json nested": lambda f: (f / "run.json").write_text("[" * 100_000),
-    "run.json of another format": lambda f: _change(f, "run.json", "format", 2),
+    "run.json of another format": lambda f: _change(f, "run.json", "format", 1),
     "no settings": lambda f: _change(f, "run.json", "settings", None),
     "unknown setting": lambda f: _change(f, "run.json", "settings", {"magic": 1}),
     "no problem": lambda f: _change(f, "run.json", "problem", {}),

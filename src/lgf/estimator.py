@@ -15,9 +15,10 @@ from lgf.data import Knowledge, Problem, observations_from_arrays
 from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
 from lgf.runs.folder import front_rows, read_run, write_run
-from lgf.runs.presets import model_named, preset_named, with_budget
+from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.request import Question, Run, ask, warn
-from lgf.search.discover import DiscoverySettings
+from lgf.search.mixture import MakeProposer
+from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
 
 
@@ -30,6 +31,7 @@ class LatentGrammarFlow(BaseEstimator):
     required                    terms that must stand in the equation, such as ("u",)
     model                       "standard", "b1", "b2", "b3", or the path of an own grammar or trained model
     preset                      "default" or "paper"; `settings` (a DiscoverySettings) takes its place if given
+    proposers                   the user's own proposers by name; each needs a share in `settings`
     max_evaluations, max_seconds  budgets of the search; evaluations give the same result on every machine
     warm_start                  equations to try first, as text
     seed, n_jobs                the same seed gives the same result at any number of jobs
@@ -61,6 +63,7 @@ class LatentGrammarFlow(BaseEstimator):
         model: str | Path = "standard",
         preset: str = "default",
         settings: DiscoverySettings | None = None,
+        proposers: Mapping[str, MakeProposer] | None = None,
         max_evaluations: int | None = None,
         max_seconds: float | None = None,
         warm_start: Sequence[str] = (),
@@ -76,6 +79,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.model = model
         self.preset = preset
         self.settings = settings
+        self.proposers = proposers
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
         self.warm_start = warm_start
@@ -112,12 +116,11 @@ class LatentGrammarFlow(BaseEstimator):
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(question.findings)
-        return self._take(ask(question, n_jobs=self.n_jobs))
+        return self._take(ask(question, proposers=self.proposers or {}, n_jobs=self.n_jobs))
 
     def _settings(self) -> DiscoverySettings:
         settings = self.settings
-        if settings is None:
-            settings = preset_named(self.preset)
+        settings = preset_named(self.preset) if settings is None else checked_settings(settings)
         return with_budget(settings, self.max_evaluations, self.max_seconds)
 
     def _take(self, run: Run) -> "LatentGrammarFlow":

@@ -44,6 +44,9 @@ def discover(
         str, typer.Option(help="standard, b1, b2, b3, or the path of a grammar or of a trained model.")
     ] = "standard",
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
+    settings_file: Annotated[
+        Path | None, typer.Option("--settings", metavar="FILE", help="TOML with settings in place of the preset's.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Time for the search.")] = None,
     evaluations: Annotated[int | None, typer.Option(help="Equations to fit: the same result on any machine.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
@@ -58,7 +61,7 @@ def discover(
     from lgf.cli.terminal import compiling, speaking
     from lgf.errors import LgfError
     from lgf.runs.folder import read_journal, read_question
-    from lgf.runs.presets import model_named, preset_named, with_budget
+    from lgf.runs.presets import model_named, preset_named, settings_in, with_budget
     from lgf.runs.request import Question
 
     console = speaking(stderr=True)
@@ -82,7 +85,10 @@ def discover(
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
         problem, notes = read_problem(data, columns, forcing, initial, known)
-        settings = with_budget(preset_named(preset), evaluations, seconds)
+        settings = preset_named(preset)
+        if settings_file is not None:
+            settings = settings_in(settings_file, settings)
+        settings = with_budget(settings, evaluations, seconds)
         grammar, trained = model_named(model)
         question = Question(problem, grammar, settings, seed, tuple(start or ()), trained, data)
         folder, lines = prepared(question, out or free_folder(data), notes, console), []

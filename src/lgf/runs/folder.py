@@ -37,7 +37,7 @@ from lgf.runs.serialisation import (
 )
 from lgf.search.candidate import Candidate
 
-FORMAT = 1
+FORMAT = 2
 LARGEST = 500_000_000  # bytes of a file that is read
 JOURNAL = "candidates.jsonl"
 _QUESTION, _ANSWER = "run.json", "equation.json"

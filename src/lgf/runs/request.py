@@ -2,10 +2,11 @@
 
 import platform
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,16 +23,17 @@ from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form
 from lgf.runs.journal import Journal, Tick, interruptible
-from lgf.runs.presets import proposer_for
+from lgf.runs.presets import proposers_for
 from lgf.runs.serialisation import Plain
 from lgf.search.candidate import Candidate, Proposal
-from lgf.search.discover import PRESETS, Discovery, DiscoverySettings, discover
+from lgf.search.discover import Discovery, discover
 from lgf.search.loop import Iteration
+from lgf.search.mixture import MakeProposer, check_proposers
+from lgf.search.settings import DiscoverySettings
 from lgf.solver.solve import solve
 from lgf.solver.stability import assess
 from lgf.solver.trajectory import Forcing, SolveStatus, Trajectory
 
-UNSAID_BITS = 24.0  # what a user's own equation costs that the grammar cannot say: as much as the dearest enumerated
 Notify = Callable[[Iteration | Tick], None]
 
 
@@ -41,7 +43,7 @@ class Question:
 
     problem: Problem
     grammar: Grammar
-    settings: DiscoverySettings = PRESETS["default"]
+    settings: DiscoverySettings = DiscoverySettings()
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's own trained model; None = the one that comes with the package
@@ -55,7 +57,7 @@ class Question:
     @cached_property
     def proposals(self) -> list[Proposal]:
         """The equations to try first."""
-        return starting_proposals(self.start, self.grammar, self.problem)
+        return starting_proposals(self.start, self.grammar, self.problem, self.settings.objective.foreign_bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,7 @@ class Run:
 def ask(
     question: Question,
     *,
+    proposers: Mapping[str, MakeProposer] = MappingProxyType({}),
     n_jobs: int = 1,
     path: Path | None = None,
     lines: Sequence[str] = (),
@@ -132,16 +135,18 @@ def ask(
 ) -> Run:
     """The run that answers the question.
 
-    Every fit is appended to the journal at `path`; fits that stand in `lines` already are not made again. Ctrl-C ends
-    the search with the best so far; a second one, or one before anything was fitted, raises KeyboardInterrupt.
+    proposers are the user's own by name; their shares stand in the settings. Every fit is appended to the journal at
+    `path`; fits that stand in `lines` already are not made again. Ctrl-C ends the search with the best so far; a second
+    one, or one before anything was fitted, raises KeyboardInterrupt.
     """
     problem, grammar = question.problem, question.grammar
-    refuse(question)
+    refuse(question, proposers)
     with interruptible() as interrupts:
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
         try:
             discovery = discover(
-                problem, grammar, question.settings, make_proposer=proposer_for(grammar, question.trained),
+                problem, grammar, question.settings,
+                proposers={**proposers_for(grammar, question.trained), **proposers},
                 seed=question.seed, warm=question.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
@@ -168,8 +173,10 @@ def ask(
     )
 
 
-def refuse(question: Question) -> None:
-    """Raises LgfError if the question cannot be answered: an error in the data, no input where one is needed."""
+def refuse(question: Question, proposers: Iterable[str] = ()) -> None:
+    """Raises LgfError if the question cannot be answered: an error in the data, no input where one is needed, a share
+    of a proposer that is neither of the package nor among the user's own `proposers`."""
+    check_proposers(question.settings, proposers)
     for finding in question.findings:
         if finding.severity == "error":
             raise LgfError(finding.sentence)
@@ -188,8 +195,11 @@ def warn(findings: Sequence[Finding]) -> None:
             warnings.warn(finding.sentence, UserWarning, stacklevel=3)
 
 
-def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem) -> list[Proposal]:
-    """The user's own equations as proposals; numbers in them are open, for the data to say."""
+def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem, foreign_bits: float) -> list[Proposal]:
+    """The user's own equations as proposals, at `foreign_bits` where the grammar cannot derive them.
+
+    Numbers in them are open, for the data to say.
+    """
     proposals = []
     for text in texts:
         try:
@@ -212,7 +222,7 @@ def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem)
         if symbol("F") in skeleton.symbols and not problem.forced:
             raise LgfError(f"the equation {quoted(text)} contains the forcing F, but none is given; give one.")
         said = encoding(grammar, skeleton, skeleton.order, bool(problem.forced))
-        bits = said.bits if said.derivation is not None else UNSAID_BITS
+        bits = said.bits if said.derivation is not None else foreign_bits
         proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))
     return proposals
 
@@ -229,4 +239,7 @@ def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
         return candidate
     target = discovery.targets[candidate.skeleton.order]
     window = float(target.t.min()), float(target.t.max())
-    return replace(candidate, stability=assess(candidate.fit.equation(target), float(target.scales[0]), window))
+    settings = discovery.settings.stability
+    return replace(
+        candidate, stability=assess(candidate.fit.equation(target), float(target.scales[0]), window, settings)
+    )
