@@ -1,6 +1,6 @@
 """The scikit-learn estimator: arrays in, an equation out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,7 @@ class LatentGrammarFlow(BaseEstimator):
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(question.findings)
-        return self._take(ask(question, proposers=self.proposers or {}, n_jobs=self.n_jobs))
+        return self._take(ask(question, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
 
     def _settings(self) -> DiscoverySettings:
         settings = self.settings
@@ -138,11 +138,11 @@ class LatentGrammarFlow(BaseEstimator):
         It starts from the initial state, given or fitted, of this experiment, under that experiment's forcing.
         """
         check_is_fitted(self, "run_")
-        return self.run_.trajectory(experiment, _times(t)).u
+        return self.run_.trajectory(experiment, _numbers(t, "t")).u
 
     def score(self, t: ArrayLike, u: ArrayLike, experiment: int = 0) -> float:
         """R2 of the predicted trajectory of u, 1 being perfect; minus infinity if it blows up."""
-        y, estimate = np.asarray(u, float).ravel(), self.predict(t, experiment)
+        y, estimate = _numbers(u, "u"), self.predict(t, experiment)
         if y.shape != estimate.shape:
             raise LgfError(f"u has {y.size} values but t has {estimate.size}; give one value per time.")
         seen = ~np.isnan(y)
@@ -155,7 +155,7 @@ class LatentGrammarFlow(BaseEstimator):
     def simulate(self, t: ArrayLike, initial: Sequence[float] | float, forcing: Any = None) -> Trajectory:
         """The Trajectory (.t .u .du .d2u .status) from a new initial state at t[0], under a new forcing if given."""
         check_is_fitted(self, "run_")
-        return self.run_.simulate(_times(t), np.atleast_1d(np.asarray(initial, float)).tolist(), _arrays(forcing))
+        return self.run_.simulate(_numbers(t, "t"), _numbers(initial, "initial").tolist(), _arrays(forcing))
 
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""
@@ -182,8 +182,17 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _times(t: Any) -> np.ndarray:
-    return np.asarray(_arrays(t), float).ravel()
+def _jobs(n_jobs: Any) -> int:
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or (n_jobs < 1 and n_jobs != -1):
+        raise LgfError(f"n_jobs is {quoted(n_jobs)}; give a number of processors, or -1 for all.")
+    return int(n_jobs)
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(_arrays(values), float).ravel()
+    except (TypeError, ValueError) as error:
+        raise LgfError(f"{name} cannot be read as an array of numbers ({error}).") from error
 
 
 def _arrays(values: Any) -> Any:
@@ -194,4 +203,16 @@ def _arrays(values: Any) -> Any:
 
 
 def _tuple(values: Any) -> tuple | None:
-    return values if values is None else (values,) if isinstance(values, str) else tuple(values)
+    if values is None or isinstance(values, str):
+        return None if values is None else (values,)
+    if not isinstance(values, Iterable):
+        raise LgfError(f"a list of texts was expected, but got {quoted(values)}; write it like ('u', 'u^3').")
+    return tuple(values)
+
+
+def _makers(proposers: Any) -> Mapping[str, MakeProposer]:
+    if proposers is None:
+        return {}
+    if not isinstance(proposers, Mapping) or not all(callable(make) for make in proposers.values()):
+        raise LgfError(f"proposers is {quoted(proposers)}; give a mapping from a name to a function that makes one.")
+    return proposers

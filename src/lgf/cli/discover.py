@@ -59,10 +59,11 @@ def discover(
     from lgf.cli.discovery import asked, finish, free_folder, prepared
     from lgf.cli.problem import Columns, bounds_in, names_in, read_problem
     from lgf.cli.terminal import compiling, speaking
-    from lgf.errors import LgfError
+    from lgf.errors import LgfError, quoted
     from lgf.runs.folder import read_journal, read_question
     from lgf.runs.presets import model_named, preset_named, settings_in, with_budget
     from lgf.runs.request import Question
+    from lgf.search.mixture import foreign_proposers
 
     console = speaking(stderr=True)
     if jobs < 1 and jobs != -1:
@@ -72,7 +73,15 @@ def discover(
     if resume is not None:
         if data is not None or out is not None:
             raise LgfError("a run that is resumed has its own data and folder; drop DATA and --out.")
+        if settings_file is not None:
+            raise LgfError("a run that is resumed has its own settings; drop --settings.")
         question = read_question(resume, resume=True)
+        foreign = foreign_proposers(question.settings)
+        if foreign:
+            raise LgfError(
+                f"the run in {resume} asks a proposer {quoted(foreign[0])} that is not of this package; resume it from "
+                "Python, with that proposer given to ask."
+            )
         # Seconds count from now on; evaluations from the very start.
         question = replace(question, settings=with_budget(question.settings, evaluations, seconds))
         folder, lines = resume, read_journal(resume)

@@ -1,6 +1,7 @@
 """What a user chooses: a model and its grammar, a preset, settings in place of its own, budgets."""
 
 from dataclasses import asdict, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from lgf.toml_tables import Table, described, read_table
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:
     """(grammar, folder of the trained model or None) of the model of this name, in this folder, or in this file."""
+    if not isinstance(model, (str, Path)):
+        raise LgfError(f"the model is {quoted(model)}; give its name, or the path of a grammar or of a trained model.")
     if Path(model).is_dir():
         from lgf.latent.bundle import load_bundle
 
@@ -35,7 +38,7 @@ def grammar_named(model: str | Path) -> Grammar:
 
 def preset_named(name: str) -> DiscoverySettings:
     """The settings of this name."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise LgfError(f"no preset is called {quoted(name)}; choose from {', '.join(PRESETS)}.")
     return PRESETS[name]
 
@@ -67,12 +70,12 @@ def with_budget(
     """The settings with these budgets, where they are given."""
     limits = settings.search
     if max_evaluations is not None:
-        if not max_evaluations >= 1:
-            raise LgfError(f"the budget is {max_evaluations} evaluations; give at least 1.")
+        if not isinstance(max_evaluations, Real) or not 1 <= max_evaluations < float("inf"):
+            raise LgfError(f"the budget is {quoted(max_evaluations)} evaluations; give at least 1.")
         limits = replace(limits, max_evaluations=int(max_evaluations))
     if max_seconds is not None:
-        if not 0 < max_seconds < float("inf"):
-            raise LgfError(f"the budget is {max_seconds} seconds; give a positive number.")
+        if not isinstance(max_seconds, Real) or not 0 < max_seconds < float("inf"):
+            raise LgfError(f"the budget is {quoted(max_seconds)} seconds; give a positive number.")
         limits = replace(limits, max_seconds=float(max_seconds))
     return replace(settings, search=limits)
 

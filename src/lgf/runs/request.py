@@ -91,6 +91,8 @@ class Run:
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
         """The solution of the chosen equation from the state at the start of this experiment (at its times, or t)."""
         problem = self.question.problem
+        if experiment not in range(len(problem.observations)):
+            raise LgfError(f"experiment is {quoted(experiment)}; give one from 0 to {len(problem.observations) - 1}.")
         observation = problem.observations[experiment]
         start = observation.t[0]
         times = observation.t if t is None else np.asarray(t, float)
@@ -118,10 +120,7 @@ class Run:
             if formula is None:
                 raise LgfError("the forcing of the data was given by samples; say what drives the system now.")
             drive = Forcing.from_formula(formula)
-        try:
-            return solve(Equation(self.best.skeleton, self.best.fit.values), tuple(initial), times, drive)
-        except ValueError as error:
-            raise LgfError(str(error)) from error
+        return solve(Equation(self.best.skeleton, self.best.fit.values), tuple(initial), times, drive)
 
 
 def ask(

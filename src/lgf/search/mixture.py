@@ -34,6 +34,7 @@ PROPOSERS: dict[str, MakeProposer] = {
 def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> None:
     """Raises LgfError unless the shares are of the package's proposers and of all of the user's own."""
     shared = [part.name for part in settings.proposers]
+    own = tuple(own)
     for name in own:
         if name in PROPOSERS or name == FLOW:
             raise LgfError(f"{quoted(name)} is a proposer of the package; call your own by another name.")
@@ -42,13 +43,17 @@ def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> Non
                 f"the proposer {quoted(name)} has no share; add ProposerShare({quoted(name)}, 0.2) to the proposers of "
                 "the settings."
             )
-    known = [*PROPOSERS, FLOW, *own]
-    for name in shared:
-        if name not in known:
+    for name in foreign_proposers(settings):
+        if name not in own:
             raise LgfError(
-                f"no proposer is called {quoted(name)}; choose from {', '.join(known)}, or give one of your own, which "
-                f"takes Python: proposers={{{quoted(name)}: ...}}."
+                f"no proposer is called {quoted(name)}; choose from {', '.join([*PROPOSERS, FLOW, *own])}, or give one "
+                f"of your own, which takes Python: proposers={{{quoted(name)}: ...}}."
             )
+
+
+def foreign_proposers(settings: DiscoverySettings) -> list[str]:
+    """The names among the shares that are not of the package: proposers that a user must give."""
+    return [part.name for part in settings.proposers if part.name not in PROPOSERS and part.name != FLOW]
 
 
 def make_schedule(
