@@ -53,7 +53,7 @@ def _complaint(source: str, error: ValidationError) -> str:
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "value_error":
-        return f"{source} cannot be used: {first['ctx']['error']}"
+        return f"{source} cannot be used: {first.get('ctx', {}).get('error')}"
     if first["type"] == "missing":
         return f"{source} lacks the key {quoted(key)}; write it."
     return f"{source} says {key} = {quoted(first['input'])}: {first['msg'].lower()}."

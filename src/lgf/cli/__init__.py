@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _named(error: OSError, words: Sequence[str]) -> bool:
     """Whether the file that failed is one that the command names, or lies in a folder that it names."""
-    if not isinstance(error.filename, str):
+    if not isinstance(error.filename, (str, os.PathLike)):
         return False
     file = Path(error.filename)
     return any(word and (file == Path(word) or Path(word) in file.parents) for word in words)
