@@ -504,6 +504,9 @@ def prepared(tmp_path_factory, duffing):
     folder.joinpath("flat.csv").write_text("t,u\n" + "".join(f"{k},1\n" for k in range(30)))
     folder.joinpath("binary.grammar").write_bytes(b"\xff")
     folder.joinpath("trivial.grammar").write_text("template: given forcing\nS -> C*u\n")
+    folder.joinpath("one.grammar").write_text("template: explicit\nS -> C*u\n")
+    folder.joinpath("one.toml").write_text('name = "a"\ngrammar = "one.grammar"\n')
+    folder.joinpath("heads.toml").write_text('name = "a"\ngrammar = "b1"\n[denoiser]\nheads = 3\n')
     folder.joinpath("broken.toml").write_text("name =")
     folder.joinpath("unknown.toml").write_text('name = "a"\ngrammar = "nothing"\n')
     return folder

@@ -77,6 +77,13 @@ def test_what_is_written_is_read(duffing, decay, tmp_path):
             assert file.read_bytes() == (again / file.name).read_bytes()
 
 
+def test_an_equation_that_could_not_be_solved_is_written_and_read(decay, tmp_path):
+    history = (replace(decay.history[0], best=np.inf, top=np.inf), *decay.history[1:])
+    unsolved = replace(decay, best=replace(decay.best, objective=np.inf), history=history)
+    write_run(unsolved, tmp_path / "run")
+    same(read_run(tmp_path / "run"), unsolved)
+
+
 def test_every_candidate_survives_the_journal(duffing, decay):
     for run in (duffing, decay):
         assert run.discovery is not None

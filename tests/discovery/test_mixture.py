@@ -7,7 +7,7 @@ import pytest
 
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
-from lgf.grammar import load_grammar
+from lgf.grammar import load_grammar, read_grammar
 from lgf.search.candidate import Proposal
 from lgf.search.discover import discover
 from lgf.search.loop import SearchSettings
@@ -18,6 +18,10 @@ from lgf.search.settings import PRESETS, DiscoverySettings, EnumerationSettings,
 
 T = np.linspace(0, 4, 40)
 DECAY = Problem((Observation(T, 2 * np.exp(-T / 2)),), Knowledge(order=1))
+
+SMALL = DiscoverySettings(
+    search=SearchSettings(population=10, iterations=2), selection=SelectionSettings(n_finalists=1)
+)
 
 
 class Asked:
@@ -82,15 +86,18 @@ def test_reserves_are_asked_only_where_no_proposer_with_a_share_can_be():
     [("enumeration", EnumerationProposer), ("evolution", EvolutionProposer), ("monte carlo", MonteCarloProposer)],
 )
 def test_the_proposers_of_the_package_go_by_name(name, kind):
-    settings = DiscoverySettings(
-        search=SearchSettings(population=10, iterations=2),
-        enumeration=EnumerationSettings(iterations=0),
-        proposers=(ProposerShare(name, 1.0),),
-        selection=SelectionSettings(n_finalists=1),
-    )
+    shares = (ProposerShare(name, 1.0),)
+    settings = replace(SMALL, enumeration=EnumerationSettings(iterations=0), proposers=shares)
     found = discover(DECAY, load_grammar("standard"), settings)
     assert [iteration.origin for iteration in found.history] == [kind.__name__] * 2
     assert found.evaluations == 20, "the second iteration goes on where the first ended"
+
+
+def test_a_grammar_without_summands_is_drawn_from():
+    grammar = read_grammar("template: explicit\nS -> C*u | C*u + S | C*t | C*t*u | C*u^2 | C*exp(C*t)")
+    settings = replace(SMALL, enumeration=EnumerationSettings(iterations=1))
+    found = discover(DECAY, grammar, settings)
+    assert found.history[-1].origin == "MonteCarloProposer"
 
 
 @pytest.mark.parametrize("preset", PRESETS)

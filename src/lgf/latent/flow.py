@@ -51,6 +51,10 @@ class DenoiserSettings:
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     noise: Noise = Noise.MASK
 
+    def __post_init__(self):
+        if self.architecture == "blocks" and self.width % self.heads:
+            raise LgfError(f"a width of {self.width} cannot be shared by {self.heads} heads; give a multiple of them.")
+
 
 class Denoiser(nn.Module):
     """Logits [n, D, levels] of x_1, given noised tokens [n, D] and times [n]."""

@@ -29,6 +29,7 @@ from lgf.search.candidate import Candidate, Proposal
 from lgf.search.discover import Discovery, discover
 from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
+from lgf.search.objective import ObjectiveSettings
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.solve import solve
 from lgf.solver.stability import assess
@@ -57,7 +58,7 @@ class Question:
     @cached_property
     def proposals(self) -> list[Proposal]:
         """The equations to try first."""
-        return starting_proposals(self.start, self.grammar, self.problem, self.settings.objective.foreign_bits)
+        return starting_proposals(self.start, self.grammar, self.problem, self.settings.objective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +195,10 @@ def warn(findings: Sequence[Finding]) -> None:
             warnings.warn(finding.sentence, UserWarning, stacklevel=3)
 
 
-def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem, foreign_bits: float) -> list[Proposal]:
-    """The user's own equations as proposals, at `foreign_bits` where the grammar cannot derive them.
+def starting_proposals(
+    texts: Sequence[str], grammar: Grammar, problem: Problem, settings: ObjectiveSettings = ObjectiveSettings()
+) -> list[Proposal]:
+    """The user's own equations as proposals, at a fixed price where the grammar cannot derive them.
 
     Numbers in them are open, for the data to say.
     """
@@ -221,7 +224,7 @@ def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem,
         if symbol("F") in skeleton.symbols and not problem.forced:
             raise LgfError(f"the equation {quoted(text)} contains the forcing F, but none is given; give one.")
         said = encoding(grammar, skeleton, skeleton.order, bool(problem.forced))
-        bits = said.bits if said.derivation is not None else foreign_bits
+        bits = said.bits if said.derivation is not None else settings.foreign_bits
         proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))
     return proposals
 

@@ -18,15 +18,23 @@ from lgf.search.settings import DiscoverySettings
 # A proposer for these languages and targets, by these settings and this seed; None if it can propose nothing for them.
 MakeProposer = Callable[[Sequence[Language], Mapping[int, Target], DiscoverySettings, int], Proposer | None]
 
+
+def _have_summands(languages: Sequence[Language]) -> bool:
+    """Whether there are summands to add and to exchange."""
+    return all(language.grammar.summand for language in languages)
+
+
 FLOW = "flow"  # made from a trained model, so by those who have one
 PROPOSERS: dict[str, MakeProposer] = {
     "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(
         languages, settings.enumeration.max_bits
     ),
-    "missing terms": lambda languages, targets, settings, seed: MissingTermProposer(
-        languages, targets, settings.missing_terms
+    "missing terms": lambda languages, targets, settings, seed: (
+        MissingTermProposer(languages, targets, settings.missing_terms) if _have_summands(languages) else None
     ),
-    "evolution": lambda languages, targets, settings, seed: EvolutionProposer(languages, seed, settings.evolution),
+    "evolution": lambda languages, targets, settings, seed: (
+        EvolutionProposer(languages, seed, settings.evolution) if _have_summands(languages) else None
+    ),
     "monte carlo": lambda languages, targets, settings, seed: MonteCarloProposer(languages, seed),
 }
 
@@ -82,7 +90,7 @@ def make_schedule(
         names = ", ".join(part.name for part in settings.proposers)
         raise LgfError(
             f"none of the proposers ({names}) can propose for this grammar and order; add another one, such as "
-            "evolution with share 0."
+            "monte carlo with share 0."
         )
     mixture = able[0] if len(able) == 1 else MixedProposer(parts)
     return [(enumeration, settings.enumeration.iterations), (mixture, 1)]

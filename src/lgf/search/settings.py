@@ -20,7 +20,7 @@ class ProposerShare:
     """The share of the proposals that a proposer makes, relative to the others.
 
     What a proposer cannot give, those after it do. One of share 0 is a reserve: reserves are asked, in equal parts,
-    where no proposer with a share can be, such as the flow without a model that fits the grammar.
+    where no proposer with a share can be: the flow without a model that fits the grammar, variations without summands.
     """
 
     name: str
@@ -49,6 +49,7 @@ class DiscoverySettings:
         ProposerShare("missing terms", 0.6),
         ProposerShare("flow", 0.2),
         ProposerShare("evolution", 0.2),
+        ProposerShare("monte carlo", 0.0),
     )
     missing_terms: MissingSettings = MissingSettings()
     evolution: EvolutionSettings = EvolutionSettings()

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 import lgf
-from lgf.errors import LgfError
+from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar, load_grammar, unpad
 from lgf.language.corpus import Corpus, make_corpus
 from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, decode, encode, new_autoencoder
@@ -46,6 +46,8 @@ def train(
         grammar = load_grammar(plan.grammar)
     except FileNotFoundError as error:
         raise LgfError(str(error)) from error
+    if plan.autoencoder.architecture == "blocks" and not grammar.summand:
+        raise LgfError(f"grammar {quoted(grammar.name)} names no summand; add a line 'summand: ...' to it.")
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
