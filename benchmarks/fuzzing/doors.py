@@ -78,21 +78,14 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
     grammars = tuple(load_grammar(name).text for name in grammar_names())
     recipes = tuple(path.read_text(encoding="utf-8") for path in sorted(RECIPES.glob("*.toml")))
     complaints, sound_recipes = (LgfError, LgfError, GrammarError), tuple(text.encode() for text in recipes)
+    settings = partial(texts.recipe, known=(SETTINGS,))
     return (
         Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, LgfError), texts.EQUATIONS[1:3]),
         Door("forcing", 0.25, 1.0, texts.forcing, enter_forcing, (LgfError,), texts.FORMULAS),
         Door("grammar", 0.20, 1.0, partial(texts.grammar, known=grammars), enter_grammar, (GrammarError,), grammars),
         Door("table", 0.12, 1.0, texts.table, enter_table, (LgfError,), (texts.TABLE,)),
         Door("recipe", 0.04, 1.0, partial(texts.recipe, known=recipes), enter_recipe, complaints, sound_recipes),
-        Door(
-            "settings",
-            0.03,
-            1.0,
-            partial(texts.recipe, known=(SETTINGS,)),
-            enter_settings,
-            (LgfError,),
-            (SETTINGS.encode(),),
-        ),
+        Door("settings", 0.03, 1.0, settings, enter_settings, (LgfError,), (SETTINGS.encode(),)),
         Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (LgfError, LgfError), (run,)),
         Door("bundle", 0.005, 4.0, partial(folders.bundle_folder, sound=bundle), enter_bundle, (LgfError,), (bundle,)),
     )

@@ -18,12 +18,6 @@ from lgf.search.settings import DiscoverySettings
 # A proposer for these languages and targets, by these settings and this seed; None if it can propose nothing for them.
 MakeProposer = Callable[[Sequence[Language], Mapping[int, Target], DiscoverySettings, int], Proposer | None]
 
-
-def _have_summands(languages: Sequence[Language]) -> bool:
-    """Whether there are summands to add and to exchange."""
-    return all(language.grammar.summand for language in languages)
-
-
 FLOW = "flow"  # made from a trained model, so by those who have one
 PROPOSERS: dict[str, MakeProposer] = {
     "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(
@@ -94,3 +88,8 @@ def make_schedule(
         )
     mixture = able[0] if len(able) == 1 else MixedProposer(parts)
     return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
+
+
+def _have_summands(languages: Sequence[Language]) -> bool:
+    """Whether there are summands to add and to exchange."""
+    return all(language.grammar.summand for language in languages)
