@@ -21,30 +21,32 @@ from benchmarks.problems import NamedProblem, problems
 from benchmarks.recording import append, rows
 from benchmarks.surroundings import machine, versions
 from lgf.fit.target import Target, make_target
-from lgf.flow_proposer import PAPER, FlowProposer, FlowSettings, flow_proposers
+from lgf.flow_proposer import FlowProposer, flow_proposers
+from lgf.flow_settings import FlowSettings, SamplingSettings
 from lgf.grammar import load_grammar
 from lgf.language.language import Language, make_language
 from lgf.latent.bundle import load_bundle
-from lgf.latent.sampling import SamplingSettings
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.discover import DiscoverySettings, warm_up
+from lgf.search.discover import warm_up
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import SearchSettings, search
+from lgf.search.mixture import FLOW, make_schedule
 from lgf.search.proposers.basic import (
     EnumerationProposer,
     EvolutionProposer,
-    MixedProposer,
     MonteCarloProposer,
     Proposer,
 )
-from lgf.search.proposers.missing_terms import MissingTermProposer
+from lgf.search.settings import PAPER, DiscoverySettings
 from lgf.smoothing.complete import complete
 
 OTHERS = ("b1/10", "b1/13", "b1/27", "b1/28", "b2/ode2", "b2/nlode2", "b2/nlode3", "b2/nlode5")
 RESULTS = Path(__file__).parent / "results" / "efficiency.jsonl"
 BUDGET = 2000
 # Sampled from noise, as the paper does; nothing screened or renoised.
-UNGUIDED = replace(PAPER, guided=False, stability=False, static=False, growth=1.5, sampling=SamplingSettings(steps=10))
+UNGUIDED = replace(
+    PAPER.flow, guided=False, stability=False, static=False, growth=1.5, sampling=SamplingSettings(steps=10)
+)
 OBJECTIVE = replace(UNGUIDED, guided=True)
 CONDITIONS = replace(OBJECTIVE, stability=True, static=True)
 
@@ -56,11 +58,12 @@ def _flow(settings: FlowSettings) -> Make:
 
 
 def _default(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
-    make = flow_proposers(load_bundle(model))
-    return [
-        (EnumerationProposer([language]), 2),
-        (make([language], {target.order: target}, DiscoverySettings(), seed), 1),
-    ]
+    flow = {FLOW: flow_proposers(load_bundle(model))}
+    return make_schedule([language], {target.order: target}, DiscoverySettings(), seed, flow)
+
+
+def _without_model(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
+    return make_schedule([language], {target.order: target}, DiscoverySettings(), seed, {})
 
 
 METHODS: dict[str, Make] = {
@@ -73,15 +76,7 @@ METHODS: dict[str, Make] = {
     "flow, unguided": _flow(UNGUIDED),
     "flow, objective": _flow(OBJECTIVE),
     "flow, objective, order, stability": _flow(CONDITIONS),
-    "missing terms, no flow": lambda language, target, model, seed: [
-        (EnumerationProposer([language]), 2),
-        (
-            MixedProposer(
-                MissingTermProposer([language], {target.order: target}), EvolutionProposer([language], seed), 0.6
-            ),
-            1,
-        ),
-    ],
+    "missing terms, no flow": _without_model,
     "default": _default,
 }
 
@@ -143,7 +138,7 @@ def study(
         problem, order, [complete(o, order, "auto", problem.forcing(e)) for e, o in enumerate(problem.observations)]
     )
     language = make_language(load_grammar(model), problem, target)
-    evaluator = Evaluator({order: target}, problem.knowledge, stability=True)
+    evaluator = Evaluator({order: target}, problem.knowledge, assess_all=True)
     fitted: dict[tuple[str, float], tuple[Candidate, float]] = {}
     settings = SearchSettings(
         population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0, patience=None

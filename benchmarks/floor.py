@@ -19,7 +19,7 @@ from lgf.fit.target import make_target
 from lgf.search.candidate import Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import joblib_map
-from lgf.search.select import finalists
+from lgf.search.select import SelectionSettings, finalists
 from lgf.smoothing.complete import complete
 
 WITHIN = 1.5
@@ -48,7 +48,7 @@ def fit_truth(problem: NamedProblem, seed: int, form: str = "written") -> Fit:
         began = time.process_time()
         candidate = evaluator(Proposal(FORMS[form](problem), bits=0.0))
         fitted = time.process_time()
-        (refitted,) = finalists(Population([candidate]), evaluator, joblib_map(), 1)
+        (refitted,) = finalists(Population([candidate]), evaluator, joblib_map(), SelectionSettings(n_finalists=1))
         ended = time.process_time()
     return Fit(
         problem=problem.id,

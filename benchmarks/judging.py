@@ -1,6 +1,7 @@
 """What is said about a found equation: its errors, its structure, how it generalises, and why the truth was missed."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,8 @@ def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> d
 def fitted_as_finalist(proposal: Proposal, found: Discovery) -> Candidate:
     """The fit of the proposal with everything that the run would have done had it been among the best."""
     settings = found.settings
-    evaluator = Evaluator(found.targets, found.problem.knowledge, settings.fit, settings.objective)
-    (candidate,) = finalists(Population([evaluator(proposal)]), evaluator, joblib_map(), 1)
+    evaluator = Evaluator(found.targets, found.problem.knowledge, settings.fit, settings.objective, settings.stability)
+    (candidate,) = finalists(
+        Population([evaluator(proposal)]), evaluator, joblib_map(), replace(settings.selection, n_finalists=1)
+    )
     return candidate

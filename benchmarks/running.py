@@ -2,7 +2,6 @@
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from benchmarks.surroundings import load_average, machine, versions
 from lgf.data.observation import Problem
 from lgf.equation.system import System
 from lgf.fit.settings import FitMethod
-from lgf.grammar import Grammar, load_grammar
-from lgf.runs.presets import proposer_for
-from lgf.search.discover import PRESETS, DiscoverySettings, MakeProposer, discover, without_model
-from lgf.search.proposers.basic import MonteCarloProposer
+from lgf.grammar import load_grammar
+from lgf.runs.presets import proposers_for
+from lgf.search.discover import discover
+from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
 
 MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
 
@@ -55,10 +54,16 @@ class Options:
         return "-".join(parts)
 
     def settings(self) -> DiscoverySettings:
-        """The preset with this budget and fit."""
+        """The preset with this budget, fit and proposer."""
         preset = PRESETS[self.preset]
         if self.fit != "default":
-            preset = replace(preset, fit=replace(preset.fit, method=FitMethod(self.fit)))
+            method, selection = FitMethod(self.fit), preset.selection
+            selection = replace(selection, refit=replace(selection.refit, method=method))
+            preset = replace(preset, fit=replace(preset.fit, method=method), selection=selection)
+        if self.proposer != "default":
+            preset = replace(preset, proposers=PROPOSERS[self.proposer])
+        if self.proposer == "flow-unguided":
+            preset = replace(preset, flow=replace(preset.flow, guided=False, stability=False))
         if self.evaluations is None:
             return preset
         budget = replace(preset.search, max_evaluations=self.evaluations, iterations=MOST_ITERATIONS)
@@ -71,27 +76,12 @@ class Options:
         return digest([asdict(self), asdict(self.settings()), load_grammar(self.model).fingerprint])
 
 
-def _monte_carlo(languages: Sequence, targets: dict, settings: DiscoverySettings, seed: int) -> MonteCarloProposer:
-    return MonteCarloProposer(languages, seed)
-
-
-def _flow(guided: bool) -> Callable[[Grammar, str | None], MakeProposer]:
-    def make(grammar: Grammar, trained: str | None) -> MakeProposer:
-        from lgf.flow_proposer import FlowSettings, flow_proposers
-        from lgf.latent.bundle import load_bundle
-
-        settings = FlowSettings(missing=0.0, varied=0.0, guided=guided, stability=guided)
-        return flow_proposers(load_bundle(trained or grammar.name), settings)
-
-    return make
-
-
-PROPOSERS: dict[str, Callable[[Grammar, str | None], MakeProposer]] = {
-    "default": proposer_for,
-    "no-model": lambda grammar, trained: without_model,
-    "monte-carlo": lambda grammar, trained: _monte_carlo,
-    "flow": _flow(guided=True),
-    "flow-unguided": _flow(guided=False),
+PROPOSERS: dict[str, tuple[ProposerShare, ...]] = {
+    "default": DiscoverySettings().proposers,
+    "no-model": (ProposerShare("missing terms", 0.6), ProposerShare("evolution", 0.4)),
+    "monte-carlo": (ProposerShare("monte carlo", 1.0),),
+    "flow": (ProposerShare("flow", 1.0),),
+    "flow-unguided": (ProposerShare("flow", 1.0),),
 }
 
 
@@ -121,8 +111,8 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
         grammar = load_grammar(options.model)
         began = time.process_time()
         found = discover(
-            data, grammar, options.settings(), make_proposer=PROPOSERS[options.proposer](grammar, options.trained),
-            seed=seed, n_jobs=jobs,
+            data, grammar, options.settings(), proposers=proposers_for(grammar, options.trained), seed=seed,
+            n_jobs=jobs,
         )  # fmt: skip
         equation, cores = found.system, jobs
         facts = {

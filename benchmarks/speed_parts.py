@@ -31,13 +31,15 @@ _EVERYTHING = (
     _SOLVE
     + """
 from benchmarks.problems import problem_named
-from lgf.search.discover import DiscoverySettings, discover
+from lgf.search.discover import discover
 from lgf.search.loop import SearchSettings
+from lgf.search.select import SelectionSettings
+from lgf.search.settings import DiscoverySettings
 from lgf.grammar import load_grammar
 from lgf.language.behaviour import behaviour
 from lgf.equation.skeleton import Skeleton
 behaviour(Skeleton.read("u' = C*u"))
-settings = DiscoverySettings(SearchSettings(population=10, iterations=4), n_finalists=2)
+settings = DiscoverySettings(SearchSettings(population=10, iterations=4), selection=SelectionSettings(n_finalists=2))
 discover(problem_named("b3/duffing").observe(), load_grammar("standard"), settings)"""
 )
 

@@ -6,11 +6,16 @@ import pytest
 from lgf.data import Knowledge, Problem, load_record, observations_from_arrays
 from lgf.grammar import load_grammar
 from lgf.runs.request import Question, Run, ask
-from lgf.search.discover import DiscoverySettings
 from lgf.search.loop import SearchSettings
+from lgf.search.select import SelectionSettings
+from lgf.search.settings import DiscoverySettings
 
-ENUMERATED = DiscoverySettings(search=SearchSettings(population=30, max_evaluations=60), n_finalists=3)
-PROPOSED = DiscoverySettings(search=SearchSettings(population=20, max_evaluations=60), n_finalists=3)
+ENUMERATED = DiscoverySettings(
+    search=SearchSettings(population=30, max_evaluations=60), selection=SelectionSettings(n_finalists=3)
+)
+PROPOSED = DiscoverySettings(
+    search=SearchSettings(population=20, max_evaluations=60), selection=SelectionSettings(n_finalists=3)
+)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,9 @@ from benchmarks.problems import problem_named
 from lgf.data import load_record
 from lgf.equation.skeleton import Skeleton
 from lgf.grammar import load_grammar
-from lgf.runs.presets import proposer_for
-from lgf.search.discover import PRESETS, discover
+from lgf.runs.presets import proposers_for
+from lgf.search.discover import discover
+from lgf.search.settings import PRESETS
 
 ANSWERS = json.loads(Path(__file__).with_name("answers.json").read_text())
 
@@ -44,7 +45,7 @@ def test_the_answer_is_the_same(name):
     problem, evaluations, preset, grammar_name = asked(name)
     settings, grammar = PRESETS[preset], load_grammar(grammar_name)
     settings = replace(settings, search=replace(settings.search, max_evaluations=evaluations))
-    found = discover(problem, grammar, settings, make_proposer=proposer_for(grammar), seed=0)
+    found = discover(problem, grammar, settings, proposers=proposers_for(grammar), seed=0)
     expected = ANSWERS[name]
     assert found.evaluations == expected["evaluations"]
     assert found.best.skeleton.structure == Skeleton.read(expected["skeleton"]).structure

@@ -10,6 +10,7 @@ import shutil
 import tomllib
 from dataclasses import replace
 from importlib.resources import files
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 from benchmarks.problems import problem_named
 from tests.spoiling import NAN, T, U, changed
 
-from lgf import LatentGrammarFlow, System
+from lgf import LatentGrammarFlow, LgfError, System
 from lgf.cli import main
 from lgf.cli.discovery import finish
 from lgf.cli.terminal import speaking
@@ -40,8 +41,11 @@ from lgf.language.term_dictionary import term_dictionary
 from lgf.latent.bundle import load_bundle, save_bundle
 from lgf.runs.folder import open_run, read_journal, read_question, read_run, write_atomically, write_run
 from lgf.runs.journal import Journal
-from lgf.runs.presets import model_named
+from lgf.runs.presets import model_named, settings_in
 from lgf.runs.request import Question, refuse
+from lgf.search.loop import SearchSettings
+from lgf.search.proposers.basic import EvolutionSettings
+from lgf.search.settings import DiscoverySettings, ProposerShare
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve, solve_system
@@ -152,8 +156,18 @@ def infinite(data, load, save):
     return save(tensors)
 
 
-def fitted(**knowledge):
-    return lambda: LatentGrammarFlow(max_evaluations=1, **knowledge).fit(T, U)
+def settings(content):
+    return spoil("settings.toml", content, lambda name: settings_in(name, DiscoverySettings()))
+
+
+def fitted(**parameters):
+    t = np.linspace(0.0, 3.0, 40)
+    return lambda: LatentGrammarFlow(**{"max_evaluations": 1, **parameters}).fit(t, np.exp(-t))
+
+
+def mixed(*shares, **parameters):
+    """An estimator fitted with these (name, share) of proposers."""
+    return lambda: fitted(settings=DiscoverySettings(proposers=tuple(starmap(ProposerShare, shares))), **parameters)()
 
 
 def first_error(observation, knowledge=Knowledge()):
@@ -203,6 +217,22 @@ ESTIMATOR = {
     "a term unreadable": lambda: Knowledge(required=("u^",)),
     "terms that are no text": lambda: Knowledge(required=(3,)),
     "variables": lambda: Knowledge(variables=("v",)),
+    "settings": fitted(settings={}),
+    "settings out of range": fitted(settings=DiscoverySettings(search=SearchSettings(population=0))),
+    "jobs": fitted(n_jobs=0),
+    "evaluations": fitted(max_evaluations="many"),
+    "model": fitted(model=3),
+    "warm start": fitted(warm_start=3),
+    "times that are text": lambda: LatentGrammarFlow.load("run").predict("soon"),
+    "no such experiment": lambda: LatentGrammarFlow.load("run").predict([0.0, 1.0], experiment=3),
+    "proposers that are none": fitted(proposers=3),
+    "proposer without a share": fitted(proposers={"mine": lambda *_: None}),
+    "proposer of the package": fitted(proposers={"evolution": lambda *_: None}),
+    "no such proposer": mixed(("mine", 1.0)),
+    "no proposers": mixed(),
+    "proposer twice": mixed(("flow", 1.0), ("flow", 2.0)),
+    "no proposer that can": mixed(("mine", 1.0), proposers={"mine": lambda *_: None}),
+    "no move": lambda: EvolutionSettings(replace=0, add=0, drop=0, cross=0, header=0),
     "no variables": lambda: Knowledge(variables=()),
 }
 
@@ -391,6 +421,24 @@ BUNDLES = {
     "as a model": lambda: model_named("run"),
 }
 
+SETTINGS = {
+    "no TOML": settings("search ="),
+    "too long": settings(" " * 10_001),
+    "key": settings("enumerated = 2"),
+    "key in a table": settings("[flow.sampling]\nstep = 3"),
+    "key in a list": settings('[[proposers]]\nname = "flow"\nshares = 1'),
+    "key missing": settings('[[proposers]]\nname = "flow"'),
+    "type": settings('[search]\npopulation = "many"'),
+    "yes for a number": settings("[search]\npopulation = true"),
+    "a date": settings("[search]\npopulation = 2026-01-01"),
+    "no table": settings("search = 3"),
+    "another word": settings('[fit]\nmethod = "simplex"'),
+    "range": settings("[flow]\nrenoised = 1.5"),
+    "not finite": settings("[fit]\nrtol = inf"),
+    "too many digits": settings(f"[search]\npopulation = 0x{'f' * 9000}"),
+    "proposers": settings("proposers = []"),
+}
+
 RUNS = {
     "holds one": lambda: open_run("run", read_question("run")),
     "no folder": lambda: open_run("data.csv/run", read_question("run")),
@@ -440,6 +488,7 @@ CALLS = {
     "tables": TABLES,
     "grammars": GRAMMARS,
     "recipes": RECIPES,
+    "settings": SETTINGS,
     "bundles": BUNDLES,
     "runs": RUNS,
 }
@@ -456,6 +505,9 @@ def prepared(tmp_path_factory, duffing):
     folder.joinpath("flat.csv").write_text("t,u\n" + "".join(f"{k},1\n" for k in range(30)))
     folder.joinpath("binary.grammar").write_bytes(b"\xff")
     folder.joinpath("trivial.grammar").write_text("template: given forcing\nS -> C*u\n")
+    folder.joinpath("one.grammar").write_text("template: explicit\nS -> C*u\n")
+    folder.joinpath("one.toml").write_text('name = "a"\ngrammar = "one.grammar"\n')
+    folder.joinpath("heads.toml").write_text('name = "a"\ngrammar = "b1"\n[denoiser]\nheads = 3\n')
     folder.joinpath("broken.toml").write_text("name =")
     folder.joinpath("unknown.toml").write_text('name = "a"\ngrammar = "nothing"\n')
     return folder
@@ -484,7 +536,7 @@ def test_a_command_line_is_answered_by_its_sentence(door, line, ready, capsys):
 
 @pytest.mark.parametrize(("door", "case"), [(door, case) for door, cases in CALLS.items() for case in cases])
 def test_a_call_is_answered_by_its_sentence(door, case, ready):
-    with pytest.raises((ValueError, FileNotFoundError)) as caught:
+    with pytest.raises((LgfError, FileNotFoundError)) as caught:
         CALLS[door][case]()
     said = str(caught.value).splitlines()[0]
     assert says(said, SENTENCES[door][case]), said

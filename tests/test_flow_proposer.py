@@ -10,17 +10,19 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.fit.target import make_target
-from lgf.flow_proposer import FlowProposer, FlowSettings
+from lgf.flow_proposer import FlowProposer
+from lgf.flow_settings import FlowSettings
 from lgf.grammar import load_grammar, unpad
 from lgf.language.language import make_language
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import load_bundle, save_bundle
 from lgf.latent.sampling import sample
-from lgf.runs.presets import model_named, proposer_for
+from lgf.runs.presets import model_named, proposers_for
 from lgf.search.candidate import Population
-from lgf.search.discover import PRESETS, DiscoverySettings, without_model
 from lgf.search.evaluate import Evaluator
+from lgf.search.mixture import make_schedule
 from lgf.search.proposers.basic import EnumerationProposer, MixedProposer
+from lgf.search.settings import PRESETS, DiscoverySettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 from lgf.solver.stability import Stability, Verdict
@@ -118,17 +120,24 @@ def test_asked_for_nothing_it_gives_nothing(bundle, stage):
 
 def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
     language, target, _ = stage
-    make = proposer_for(load_grammar("standard"))
-    assert isinstance(make([language], {1: target}, DiscoverySettings(), 0), MixedProposer)
-    assert isinstance(make([language], {1: target}, PRESETS["paper"], 0), FlowProposer)
+    flow = proposers_for(load_grammar("standard"))
+    for preset, proposer in (("default", MixedProposer), ("paper", FlowProposer)):
+        assert isinstance(make_schedule([language], {1: target}, PRESETS[preset], 0, flow)[-1][0], proposer)
     other = replace(load_grammar("b1"), name="standard")
-    assert proposer_for(other) is without_model
+    assert proposers_for(other) == {}
     save_bundle(bundle, tmp_path / "mine")
     grammar, folder = model_named(tmp_path / "mine")
     assert grammar.fingerprint == bundle.grammar.fingerprint
     assert folder == str(tmp_path / "mine")
-    assert proposer_for(grammar, folder) is not without_model
+    assert list(proposers_for(grammar, folder)) == ["flow"]
     assert model_named("standard") == (load_grammar("standard"), None)
+
+
+def test_the_flow_is_not_asked_for_an_order_that_its_model_does_not_know(stage):
+    language, target, _ = stage
+    (make,) = proposers_for(load_grammar("standard")).values()
+    assert make([replace(language, order=3)], {3: target}, PRESETS["paper"], 0) is None
+    assert make([language], {1: target}, DiscoverySettings(), 0) is not None
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):

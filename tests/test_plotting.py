@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +39,14 @@ def test_many_experiments_are_not_all_drawn(decay):
 
 def test_a_run_without_history_can_be_drawn(decay):
     assert png(history_figure(replace(decay, history=()))).startswith(b"\x89PNG")
+
+
+def test_iterations_in_which_nothing_could_be_solved_are_not_drawn(decay):
+    first = replace(decay.history[0], best=math.inf, top=math.inf)
+    figure = history_figure(replace(decay, history=(first, *decay.history[1:])))
+    drawn = [line.get_ydata() for line in figure.axes[0].lines]
+    assert [len(values) for values in drawn] == [len(decay.history) - 1] * 2
+    assert png(figure).startswith(b"\x89PNG")
 
 
 def test_no_figure_stays_open(duffing):

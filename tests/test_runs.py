@@ -36,7 +36,7 @@ from lgf.runs.serialisation import (
     settings_from_plain,
     settings_to_plain,
 )
-from lgf.search.discover import PRESETS
+from lgf.search.settings import PRESETS
 from lgf.solver.forcing import Forcing
 
 
@@ -75,6 +75,13 @@ def test_what_is_written_is_read(duffing, decay, tmp_path):
         write_run(read, again)
         for file in (tmp_path / name).iterdir():
             assert file.read_bytes() == (again / file.name).read_bytes()
+
+
+def test_an_equation_that_could_not_be_solved_is_written_and_read(decay, tmp_path):
+    history = (replace(decay.history[0], best=np.inf, top=np.inf), *decay.history[1:])
+    unsolved = replace(decay, best=replace(decay.best, objective=np.inf), history=history)
+    write_run(unsolved, tmp_path / "run")
+    same(read_run(tmp_path / "run"), unsolved)
 
 
 def test_every_candidate_survives_the_journal(duffing, decay):
@@ -202,7 +209,7 @@ DAMAGES = {
     "run.json a list": lambda f: (f / "run.json").write_text("[]"),
     "run.json binary": lambda f: (f / "run.json").write_bytes(b"\xff\xfe\0"),
     "run.json nested": lambda f: (f / "run.json").write_text("[" * 100_000),
-    "run.json of another format": lambda f: _change(f, "run.json", "format", 2),
+    "run.json of another format": lambda f: _change(f, "run.json", "format", 1),
     "no settings": lambda f: _change(f, "run.json", "settings", None),
     "unknown setting": lambda f: _change(f, "run.json", "settings", {"magic": 1}),
     "no problem": lambda f: _change(f, "run.json", "problem", {}),

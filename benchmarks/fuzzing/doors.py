@@ -22,11 +22,25 @@ from lgf.latent.bundle import load_bundle
 from lgf.latent.sampling import sample as sample_tokens
 from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_question, read_run
 from lgf.runs.journal import Journal
-from lgf.runs.presets import grammar_named
+from lgf.runs.presets import grammar_named, settings_in
 from lgf.runs.request import starting_proposals
+from lgf.search.settings import PRESETS
 from lgf.training.recipe import load_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
+SETTINGS = """
+smoothing = "whittaker"
+all_modes = true
+[search]
+population = 50
+max_seconds = 3.5
+[selection.refit]
+method = "nelder_mead"
+windows = [0.1, 1.0]
+[[proposers]]
+name = "flow"
+share = 1
+"""
 MODEL = "b1"
 TIMES = np.linspace(0.0, 4.0, 20)
 
@@ -64,12 +78,14 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
     grammars = tuple(load_grammar(name).text for name in grammar_names())
     recipes = tuple(path.read_text(encoding="utf-8") for path in sorted(RECIPES.glob("*.toml")))
     complaints, sound_recipes = (LgfError, LgfError, GrammarError), tuple(text.encode() for text in recipes)
+    settings = partial(texts.recipe, known=(SETTINGS,))
     return (
         Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, LgfError), texts.EQUATIONS[1:3]),
         Door("forcing", 0.25, 1.0, texts.forcing, enter_forcing, (LgfError,), texts.FORMULAS),
         Door("grammar", 0.20, 1.0, partial(texts.grammar, known=grammars), enter_grammar, (GrammarError,), grammars),
         Door("table", 0.12, 1.0, texts.table, enter_table, (LgfError,), (texts.TABLE,)),
-        Door("recipe", 0.07, 1.0, partial(texts.recipe, known=recipes), enter_recipe, complaints, sound_recipes),
+        Door("recipe", 0.04, 1.0, partial(texts.recipe, known=recipes), enter_recipe, complaints, sound_recipes),
+        Door("settings", 0.03, 1.0, settings, enter_settings, (LgfError,), (SETTINGS.encode(),)),
         Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (LgfError, LgfError), (run,)),
         Door("bundle", 0.005, 4.0, partial(folders.bundle_folder, sound=bundle), enter_bundle, (LgfError,), (bundle,)),
     )
@@ -111,6 +127,13 @@ def enter_recipe(data: bytes, folder: Path) -> None:
     path = folder / "recipe.toml"
     path.write_bytes(data)
     grammar_named(load_recipe(path).grammar)
+
+
+def enter_settings(data: bytes, folder: Path) -> None:
+    """Reads the settings, as `lgf discover --settings` does."""
+    path = folder / "settings.toml"
+    path.write_bytes(data)
+    settings_in(path, PRESETS["default"])
 
 
 def enter_run(files: folders.Folder, folder: Path) -> None:

@@ -13,8 +13,9 @@ from lgf.data import Knowledge, Problem, observations_from_arrays
 from lgf.grammar import GrammarError, load_grammar, read_grammar
 from lgf.runs.folder import JOURNAL, write_run
 from lgf.runs.request import Question, ask
-from lgf.search.discover import DiscoverySettings
 from lgf.search.loop import SearchSettings
+from lgf.search.select import SelectionSettings
+from lgf.search.settings import DiscoverySettings
 
 Folder = Mapping[str, bytes]
 
@@ -25,7 +26,9 @@ def write_small_run(folder: Path) -> None:
     rng = np.random.default_rng(1)
     records = [a * np.exp(-0.5 * t) + 0.01 * rng.normal(size=20) for a in (2.0, 3.0)]
     known = Knowledge(order=1, autonomous=True, bounds={"u": (-9, 0)})
-    settings = DiscoverySettings(search=SearchSettings(population=10, max_evaluations=12), n_finalists=2)
+    settings = DiscoverySettings(
+        search=SearchSettings(population=10, max_evaluations=12), selection=SelectionSettings(n_finalists=2)
+    )
     problem = Problem(observations_from_arrays(t, records, forcing="sin(t)"), known)
     write_run(ask(Question(problem, load_grammar("standard"), settings, start=("u' = C*u + F",))), folder)
 

@@ -1,6 +1,6 @@
 """The scikit-learn estimator: arrays in, an equation out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from lgf.data.column_roles import variable_name
 from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
 from lgf.runs.folder import front_rows, read_run, write_run
-from lgf.runs.presets import model_named, preset_named, with_budget
+from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.request import Question, Run, ask, warn
-from lgf.search.discover import DiscoverySettings
+from lgf.search.mixture import MakeProposer
+from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
 
 
@@ -31,6 +32,7 @@ class LatentGrammarFlow(BaseEstimator):
     required                    terms that must stand in the equation, such as ("u",)
     model                       "standard", "b1", "b2", "b3", or the path of an own grammar or trained model
     preset                      "default" or "paper"; `settings` (a DiscoverySettings) takes its place if given
+    proposers                   the user's own proposers by name; each needs a share in `settings`
     max_evaluations, max_seconds  budgets of the search; evaluations give the same result on every machine
     warm_start                  equations to try first, as text
     seed, n_jobs                the same seed gives the same result at any number of jobs
@@ -62,6 +64,7 @@ class LatentGrammarFlow(BaseEstimator):
         model: str | Path = "standard",
         preset: str = "default",
         settings: DiscoverySettings | None = None,
+        proposers: Mapping[str, MakeProposer] | None = None,
         max_evaluations: int | None = None,
         max_seconds: float | None = None,
         warm_start: Sequence[str] = (),
@@ -77,6 +80,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.model = model
         self.preset = preset
         self.settings = settings
+        self.proposers = proposers
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
         self.warm_start = warm_start
@@ -119,12 +123,11 @@ class LatentGrammarFlow(BaseEstimator):
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(question.findings)
-        return self._take(ask(question, n_jobs=self.n_jobs))
+        return self._take(ask(question, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
 
     def _settings(self) -> DiscoverySettings:
         settings = self.settings
-        if settings is None:
-            settings = preset_named(self.preset)
+        settings = preset_named(self.preset) if settings is None else checked_settings(settings)
         return with_budget(settings, self.max_evaluations, self.max_seconds)
 
     def _take(self, run: Run) -> "LatentGrammarFlow":
@@ -143,15 +146,14 @@ class LatentGrammarFlow(BaseEstimator):
         of this experiment, under that experiment's forcing.
         """
         check_is_fitted(self, "run_")
-        solved = self.run_.trajectory(experiment, _times(t))
+        solved = self.run_.trajectory(experiment, _numbers(t, "t"))
         columns = [solved[name] for name in self.run_.frame.names]
         return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
     def score(self, t: ArrayLike, values: ArrayLike, experiment: int = 0) -> float:
         """R2 of the predicted trajectory, 1 being perfect, over all states; minus infinity if it blows up."""
         estimate = self.predict(t, experiment)
-        y = np.asarray(values, float)
-        y = y.ravel() if estimate.ndim == 1 else y
+        y = _numbers(values, "the values") if estimate.ndim == 1 else np.asarray(values, float)
         if y.shape != estimate.shape:
             raise LgfError(
                 f"the values have shape {np.shape(values)} but the prediction {estimate.shape}; give one value per "
@@ -170,8 +172,8 @@ class LatentGrammarFlow(BaseEstimator):
         `initial` has one value per variable of the state vector, in order or by name: {"prey": 8.3, "predator": 3.4}.
         """
         check_is_fitted(self, "run_")
-        start = initial if isinstance(initial, Mapping) else np.atleast_1d(np.asarray(initial, float)).tolist()
-        return self.run_.simulate(_times(t), start, _arrays(forcing))
+        start = initial if isinstance(initial, Mapping) else _numbers(initial, "initial").tolist()
+        return self.run_.simulate(_numbers(t, "t"), start, _arrays(forcing))
 
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""
@@ -198,8 +200,17 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _times(t: Any) -> np.ndarray:
-    return np.asarray(_arrays(t), float).ravel()
+def _jobs(n_jobs: Any) -> int:
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or (n_jobs < 1 and n_jobs != -1):
+        raise LgfError(f"n_jobs is {quoted(n_jobs)}; give a number of processors, or -1 for all.")
+    return int(n_jobs)
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(_arrays(values), float).ravel()
+    except (TypeError, ValueError) as error:
+        raise LgfError(f"{name} cannot be read as an array of numbers ({error}).") from error
 
 
 def _arrays(values: Any) -> Any:
@@ -210,4 +221,16 @@ def _arrays(values: Any) -> Any:
 
 
 def _tuple(values: Any) -> tuple | None:
-    return values if values is None else (values,) if isinstance(values, str) else tuple(values)
+    if values is None or isinstance(values, str):
+        return None if values is None else (values,)
+    if not isinstance(values, Iterable):
+        raise LgfError(f"a list of texts was expected, but got {quoted(values)}; write it like ('u', 'u^3').")
+    return tuple(values)
+
+
+def _makers(proposers: Any) -> Mapping[str, MakeProposer]:
+    if proposers is None:
+        return {}
+    if not isinstance(proposers, Mapping) or not all(callable(make) for make in proposers.values()):
+        raise LgfError(f"proposers is {quoted(proposers)}; give a mapping from a name to a function that makes one.")
+    return proposers

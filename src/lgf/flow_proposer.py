@@ -9,7 +9,6 @@ or, by default, keeps the best of several times as many proposals.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
@@ -18,39 +17,19 @@ from scipy.stats import norm, rankdata
 
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
+from lgf.flow_settings import FlowSettings
 from lgf.grammar import pad, unpad
+from lgf.language.corpus import HIGHEST_ORDER
 from lgf.language.language import Language
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import ModelBundle
-from lgf.latent.guidance import CERTAIN, Guide, Predictor, predict, train_predictor
+from lgf.latent.guidance import Guide, Predictor, predict, train_predictor
 from lgf.latent.layout import HEADER
-from lgf.latent.sampling import SamplingSettings, resample
+from lgf.latent.sampling import resample
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.discover import MISSING_SHARE, DiscoverySettings, MakeProposer
-from lgf.search.proposers.basic import EvolutionProposer, MixedProposer, Proposer, propose
-from lgf.search.proposers.missing_terms import MissingTermProposer
-
-
-@dataclass(frozen=True)
-class FlowSettings:
-    """How the flow is asked; shares are of the proposals it makes."""
-
-    guided: bool = True  # by the objective: in sampling if screening = 1, by screening otherwise
-    stability: bool = True  # by stability too, where it is known
-    static: bool = False  # by the order and forcing predictors of the model too, although the masks enforce these
-    renoised: float = 0.7
-    whole_summands: float = 0.5  # share of renoised rows that lose whole summands instead of single tokens
-    batch: int = 40  # proposals made at least, at a time
-    screening: int = 3  # proposals made for each one kept by the predictor; 1 = none
-    unscreened: float = 0.15  # share kept at random
-    elite: int = 50
-    quantile: float = 0.07  # "at least as good as" this share of what was seen
-    temperature: float = 1.0
-    least: int = 100  # evaluations before the predictors are trusted
-    sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2)
-    growth: float = 2.0  # the predictors are trained again when so many times more was evaluated
-    missing: float = MISSING_SHARE  # share of proposals that are missing terms, in the default proposer
-    varied: float = 0.5  # share of the others that are variations made by evolution
+from lgf.search.mixture import MakeProposer
+from lgf.search.proposers.basic import Proposer, propose
+from lgf.search.settings import DiscoverySettings
 
 
 class FlowProposer:
@@ -98,7 +77,7 @@ class FlowProposer:
         scores = norm.ppf((rankdata(values) - 0.5) / len(values))
         seed = int(self._rng.integers(2**31))
         if self._settings.guided:
-            self._objective = train_predictor(self._objective, tokens, scores, seed)
+            self._objective = train_predictor(self._objective, tokens, scores, seed, self._settings.predictors)
             self._target = float(np.quantile(scores, self._settings.quantile))
         known = self._languages[0].stable
         if self._settings.stability and known is not None:
@@ -107,7 +86,7 @@ class FlowProposer:
             self._stability_learned = len(judged) >= self._settings.least and 0 < agrees.mean() < 1
             if self._stability_learned:
                 self._stability = train_predictor(
-                    self._stability, np.array([codes for codes, _ in judged]), agrees, seed
+                    self._stability, np.array([codes for codes, _ in judged]), agrees, seed, self._settings.predictors
                 )
 
     def ask(self, n: int) -> list[Proposal]:
@@ -144,9 +123,9 @@ class FlowProposer:
         if self._settings.static:
             static = self._bundle.predictors
             if "order" in static:
-                guides.append(Guide(static["order"], language.frame.orders[0], CERTAIN))
+                guides.append(Guide(static["order"], language.frame.orders[0], self._settings.static_temperature))
             if "forced" in static:
-                guides.append(Guide(static["forced"], int(language.forced), CERTAIN))
+                guides.append(Guide(static["forced"], int(language.forced), self._settings.static_temperature))
         if objective and self._target is not None and self._settings.guided:
             guides.append(Guide(self._objective, self._target, self._settings.temperature))
         if self._stability_learned:
@@ -158,21 +137,25 @@ class FlowProposer:
 
         Better elites come more often.
         """
-        blocks = self._bundle.denoiser.layout.blocks()
+        settings, blocks = self._settings, self._bundle.denoiser.layout.blocks()
         tokens, masks = np.zeros((n, len(blocks)), int), np.ones((n, len(blocks)), bool)
         if elites is None or renoised == 0:
             return tokens, masks
-        rows = np.minimum(self._rng.exponential(len(elites) / 4, renoised).astype(int), len(elites) - 1)
+        rows = np.minimum(
+            self._rng.exponential(len(elites) / settings.elite_decay, renoised).astype(int), len(elites) - 1
+        )
         tokens[:renoised] = elites[rows]
         slots = blocks.max() + 1 if (blocks != HEADER).any() else 0
-        single = self._rng.random((renoised, len(blocks))) < self._rng.uniform(0.2, 0.6, (renoised, 1))
+        single = self._rng.random((renoised, len(blocks))) < self._rng.uniform(
+            settings.least_noise, settings.most_noise, (renoised, 1)
+        )
         masks[:renoised] = single
         if slots:
             chosen = self._rng.integers(slots, size=(renoised, 1))
-            also = self._rng.random((renoised, 1)) < 0.3
+            also = self._rng.random((renoised, 1)) < settings.second_summand
             second = self._rng.integers(slots, size=(renoised, 1))
             whole = (blocks == chosen) | (also & (blocks == second))
-            masks[:renoised] = np.where(self._rng.random((renoised, 1)) < self._settings.whole_summands, whole, single)
+            masks[:renoised] = np.where(self._rng.random((renoised, 1)) < settings.whole_summands, whole, single)
         return tokens, masks
 
     def _screen(self, tokens: np.ndarray, n: int) -> np.ndarray:
@@ -209,25 +192,13 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-# The flow as the paper walks it: sampled from noise, guided throughout, nothing screened or renoised.
-PAPER = FlowSettings(
-    static=True, renoised=0.0, screening=1, growth=1.0, missing=0.0, varied=0.0,
-    sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
-)  # fmt: skip
-
-
-def flow_proposers(bundle: ModelBundle, settings: FlowSettings | None = None) -> MakeProposer:
-    """What `discover` needs to search with this model; without settings those that suit the discovery's."""
+def flow_proposers(bundle: ModelBundle) -> MakeProposer:
+    """What `discover` needs to search with this model; no proposer where the model knows none of the orders."""
 
     def make(
-        languages: Sequence[Language], targets: Mapping[Frame, Target], discovery: DiscoverySettings, seed: int
-    ) -> Proposer:
-        chosen = settings or (PAPER if discovery.flow_alone else FlowSettings())
-        proposer: Proposer = FlowProposer(bundle, languages, seed, chosen)
-        if chosen.varied > 0.0:
-            proposer = MixedProposer(proposer, EvolutionProposer(languages, seed), 1.0 - chosen.varied)
-        if chosen.missing > 0.0:
-            proposer = MixedProposer(MissingTermProposer(languages, targets), proposer, chosen.missing)
-        return proposer
+        languages: Sequence[Language], targets: Mapping[Frame, Target], settings: DiscoverySettings, seed: int
+    ) -> Proposer | None:
+        known = [language for language in languages if language.frame.orders[0] <= HIGHEST_ORDER]
+        return FlowProposer(bundle, known, seed, settings.flow) if known else None
 
     return make

@@ -14,12 +14,13 @@ from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form, make_language, terms_of
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.discover import DiscoverySettings, discover
+from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import SearchSettings, joblib_map, search
-from lgf.search.objective import HOPELESS, Criterion, ObjectiveSettings, objective
+from lgf.search.objective import Criterion, ObjectiveSettings, objective
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
-from lgf.search.select import BARE_MENTION, INDISTINGUISHABLE, choose, confirmed, finalists, handicap_of, steady
+from lgf.search.select import SelectionSettings, choose, confirmed, finalists, handicap_of, steady
+from lgf.search.settings import DiscoverySettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 
@@ -48,7 +49,8 @@ def test_objectives():
     paper = ObjectiveSettings(criterion=Criterion.PAPER)
     assert objective(0.01, 1.0, 100, 2, 8.0, 15, 5.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
     assert objective(math.inf, 3.0, 100, 2, 8.0, 15, 5.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
-    assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == HOPELESS
+    assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == math.inf
+    assert objective(math.inf, math.nan, 100, 2, 8.0, 15, 5.0, paper) == math.inf
 
 
 def test_a_fitted_initial_value_costs_as_much_as_a_constant():
@@ -160,7 +162,9 @@ def test_the_budget_of_evaluations_is_kept(stage):
 
 
 def test_logistic_growth_is_discovered():
-    settings = DiscoverySettings(search=SearchSettings(population=40, iterations=3), n_finalists=4)
+    settings = DiscoverySettings(
+        search=SearchSettings(population=40, iterations=3), selection=SelectionSettings(n_finalists=4)
+    )
     found = discover(logistic(), STANDARD, settings)
     assert found.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
     np.testing.assert_allclose(found.system.values, [2.1, -0.5], rtol=0.1)
@@ -174,7 +178,9 @@ def test_held_out_experiments_have_their_say():
         truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (start,), T).u
         noisy = truth + 0.05 * truth.std() * np.random.default_rng(i).standard_normal(len(T))
         experiments.append(Observation(T, noisy, name=str(i)))
-    settings = DiscoverySettings(search=SearchSettings(population=40, iterations=2), n_finalists=4)
+    settings = DiscoverySettings(
+        search=SearchSettings(population=40, iterations=2), selection=SelectionSettings(n_finalists=4)
+    )
     found = discover(Problem(tuple(experiments), Knowledge(order=1)), STANDARD, settings)
     assert found.best.held_out is not None
     assert found.best.held_out < 0.02
@@ -205,7 +211,7 @@ def test_finalists_lose_what_is_negligible(stage):
     bloated = evaluator(propose(language, said.derivation, "test"))
     fit = replace(bloated.fit, values=(*bloated.fit.values[:2], 1e-5, bloated.fit.values[3]))
     population = Population([replace(bloated, fit=fit, objective=-1e9)])
-    found = finalists(population, evaluator, joblib_map(), 1, [language])
+    found = finalists(population, evaluator, joblib_map(), SelectionSettings(n_finalists=1), [language])
     assert Skeleton.read("u' = C*u + C*u^2").structure in {c.skeleton.structure for c in found}
 
 
@@ -249,7 +255,7 @@ def test_time_in_an_equation_must_be_worth_more_than_a_bare_mention(stage):
     without, with_t = (evaluator(propose(language, d, "test")) for d in said)
     units = Criterion.DESCRIPTION_LENGTH
     assert handicap_of(without, logistic(), target, units) == 0.0
-    assert handicap_of(with_t, logistic(), target, units) == BARE_MENTION
+    assert handicap_of(with_t, logistic(), target, units) == SelectionSettings().bare_mention
     assert handicap_of(with_t, logistic(), target, Criterion.PAPER) == 0.0
 
 
@@ -267,7 +273,8 @@ def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
     fit = replace(sound.fit, skeleton=falling, values=(2.1, -0.5, 0.5 * rest**2 - 2.1 * rest), covariance=np.eye(3))
     moved = replace(sound, fit=fit)
     assert steady(moved, problem, target) is known
-    assert handicap_of(moved, problem, target, Criterion.DESCRIPTION_LENGTH) == (0.0 if known else INDISTINGUISHABLE)
+    handicap = SelectionSettings().indistinguishable
+    assert handicap_of(moved, problem, target, Criterion.DESCRIPTION_LENGTH) == (0.0 if known else handicap)
 
 
 def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):

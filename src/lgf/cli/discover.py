@@ -44,6 +44,9 @@ def discover(
         str, typer.Option(help="standard, b1, b2, b3, or the path of a grammar or of a trained model.")
     ] = "standard",
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
+    settings_file: Annotated[
+        Path | None, typer.Option("--settings", metavar="FILE", help="TOML with settings in place of the preset's.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Time for the search.")] = None,
     evaluations: Annotated[int | None, typer.Option(help="Equations to fit: the same result on any machine.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
@@ -56,10 +59,11 @@ def discover(
     from lgf.cli.discovery import asked, finish, free_folder, prepared
     from lgf.cli.problem import Columns, bounds_in, names_in, read_problem
     from lgf.cli.terminal import compiling, speaking
-    from lgf.errors import LgfError
+    from lgf.errors import LgfError, quoted
     from lgf.runs.folder import read_journal, read_question
-    from lgf.runs.presets import model_named, preset_named, with_budget
+    from lgf.runs.presets import model_named, preset_named, settings_in, with_budget
     from lgf.runs.request import Question
+    from lgf.search.mixture import foreign_proposers
 
     console = speaking(stderr=True)
     if jobs < 1 and jobs != -1:
@@ -69,7 +73,15 @@ def discover(
     if resume is not None:
         if data is not None or out is not None:
             raise LgfError("a run that is resumed has its own data and folder; drop DATA and --out.")
+        if settings_file is not None:
+            raise LgfError("a run that is resumed has its own settings; drop --settings.")
         question = read_question(resume, resume=True)
+        foreign = foreign_proposers(question.settings)
+        if foreign:
+            raise LgfError(
+                f"the run in {resume} asks a proposer {quoted(foreign[0])} that is not of this package; resume it from "
+                "Python, with that proposer given to ask."
+            )
         # Seconds count from now on; evaluations from the very start.
         question = replace(question, settings=with_budget(question.settings, evaluations, seconds))
         folder, lines = resume, read_journal(resume)
@@ -82,7 +94,10 @@ def discover(
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
         problem, notes = read_problem(data, columns, forcing, initial, known)
-        settings = with_budget(preset_named(preset), evaluations, seconds)
+        settings = preset_named(preset)
+        if settings_file is not None:
+            settings = settings_in(settings_file, settings)
+        settings = with_budget(settings, evaluations, seconds)
         grammar, trained = model_named(model)
         question = Question(problem, grammar, settings, seed, tuple(start or ()), trained, data)
         folder, lines = prepared(question, out or free_folder(data), notes, console), []

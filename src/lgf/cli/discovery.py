@@ -14,6 +14,7 @@ from lgf.cli.discover import Stopped
 from lgf.cli.terminal import following, show_findings
 from lgf.errors import LgfError
 from lgf.report.page import write_report
+from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
 from lgf.runs.request import Question, Run, ask, refuse
 from lgf.runs.serialisation import jsonable
@@ -91,7 +92,7 @@ def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
         with _resumable(folder):
             write_run(run, folder)
             path = write_report(run, folder)
-    said = f"error {100 * run.best.loss**0.5:.2g} % of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
+    said = f"error {percentage(run.best.loss**0.5)} of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
     if run.best.stability is not None:
         said += f", stability: {run.best.stability.verdict.value}"
     if len(run.indistinguishable) > 1:

@@ -133,10 +133,12 @@ def train(
 
 
 def _tell(progress: "Progress") -> None:
+    from lgf.report.percentages import percentage
+
     parts = [progress.stage, f"{progress.epoch} of {progress.epochs}"]
     figures = {"loss": progress.loss, "validation": progress.validation_loss}
     parts += [f"{name} {value:.4g}" for name, value in figures.items() if value is not None]
-    parts += [] if progress.exact is None else [f"exact {100 * progress.exact:.1f} %"]
+    parts += [] if progress.exact is None else [f"exact {percentage(progress.exact)}"]
     typer.echo("   ".join([*parts, f"{progress.seconds_left:.0f} s left"]), err=True)
 
 

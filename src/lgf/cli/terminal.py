@@ -12,6 +12,7 @@ from lgf.compilation import kept_in
 from lgf.data import Finding
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
+from lgf.report.percentages import percentage
 from lgf.runs.journal import Tick
 from lgf.runs.request import Notify, Question
 from lgf.search.candidate import Candidate
@@ -70,7 +71,7 @@ class _Display:
         stage = "refining the finalists" if tick.refining else f"iteration {self._iteration + 1}"
         pace = tick.fits / seconds if seconds > 0 else 0.0
         line = f"{stage}   {tick.fits} equations fitted, {pace:.0f} a second   {self._left(seconds, pace)}"
-        error = "" if self._best is None else f"   error {100 * self._best.loss**0.5:.2g} %"
+        error = "" if self._best is None else f"   error {percentage(self._best.loss**0.5)}"
         return Text.assemble((line + "\n", "dim"), (self._equation, "bold"), error, overflow="ellipsis")
 
     def _left(self, seconds: float, pace: float) -> str:

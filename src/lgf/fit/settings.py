@@ -9,6 +9,7 @@ import numpy as np
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.tree import T
 from lgf.fit.target import Target
+from lgf.ranges import Count, Positive, Tally, Weight
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
 _NO_POLE = 0.98  # how far a divisor 1 + C*g may go down on the data: to 0.02
@@ -26,30 +27,30 @@ class FitSettings:
     """Settings of the inner optimisation; steps are those of the integrator, so budgets do not depend on a clock."""
 
     method: FitMethod = FitMethod.LEAST_SQUARES
-    gate: float | None = None  # theta_DE: above this residual the trajectory is not solved; None = no gate
-    n_starts: int = 96
-    n_screened: int = 128  # the starts are compared on about so many samples
-    n_refined: int = 3
-    residual_iterations: int = 12
-    windows: tuple[float, ...] = (0.1, 0.18, 0.32, 0.56, 1.0)  # grown when the first guess misses the whole window
-    grow_above: float = 0.5  # by more than this (relative loss)
-    give_up: float = 1.0  # times the signal in a window: with more than that left it grows no further
-    iterations: int = 20
-    tolerance: float = 3e-3
-    far: float = 10.0  # above this many times the loss of the noise alone a fit
-    far_tolerance: float = 0.05  # is given up at this rate of improvement
-    rtol: float = 1e-4
-    steps_per_solve: int = 1000
-    steps_per_fit: int = 4000  # a quarter of it for equations whose highest derivative must be searched for
-    rescue_above: float = 4.0  # in units of the loss that the noise alone would leave
-    rescue_below: float = 10.0  # a second try whose best start has a larger loss goes no further
-    coarse_iterations: int = 50  # Nelder-Mead, first stage, and its tolerances
-    coarse_fatol: float = 0.1
-    coarse_xatol: float = 0.5
-    refine_below: float = 25.0
-    fine_iterations: int = 250  # second stage
-    fine_fatol: float = 0.001
-    fine_xatol: float = 0.1
+    gate: Positive | None = None  # theta_DE: above this residual the trajectory is not solved; None = no gate
+    n_starts: Count = 96
+    n_screened: Count = 128  # the starts are compared on about so many samples
+    n_refined: Count = 3
+    residual_iterations: Tally = 12
+    windows: tuple[Positive, ...] = (0.1, 0.18, 0.32, 0.56, 1.0)  # grown when the first guess misses the whole window
+    grow_above: Weight = 0.5  # by more than this (relative loss)
+    give_up: Weight = 1.0  # times the signal in a window: with more than that left it grows no further
+    iterations: Count = 20
+    tolerance: Weight = 3e-3
+    far: Weight = 10.0  # above this many times the loss of the noise alone a fit
+    far_tolerance: Weight = 0.05  # is given up at this rate of improvement
+    rtol: Positive = 1e-4
+    steps_per_solve: Count = 1000
+    steps_per_fit: Count = 4000  # a quarter of it for equations whose highest derivative must be searched for
+    rescue_above: Weight = 4.0  # in units of the loss that the noise alone would leave
+    rescue_below: Weight = 10.0  # a second try whose best start has a larger loss goes no further
+    coarse_iterations: Count = 50  # Nelder-Mead, first stage, and its tolerances
+    coarse_fatol: Weight = 0.1
+    coarse_xatol: Weight = 0.5
+    refine_below: Weight = 25.0
+    fine_iterations: Count = 250  # second stage
+    fine_fatol: Weight = 0.001
+    fine_xatol: Weight = 0.1
 
 
 class Fitting(NamedTuple):

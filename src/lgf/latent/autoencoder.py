@@ -1,17 +1,21 @@
 """Grammar quantisation autoencoder: derivations <-> tokens, and the losses it is trained by."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 from torch import Tensor
 
+from lgf.errors import LgfError
 from lgf.grammar import Extent, Grammar, extent, unpad
 from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.layout import Layout
 from lgf.latent.quantisation import bounded, quantised, to_codes, to_tokens
 from lgf.latent.sequence_autoencoder import SequenceAutoencoder
+from lgf.ranges import Count, Weight
 
 Autoencoder = BlockAutoencoder | SequenceAutoencoder
 
@@ -25,15 +29,15 @@ class AutoencoderSettings:
     scale, weight                   lambda and beta of the behavioural loss; weight 0 is without it
     """
 
-    architecture: str = "blocks"
-    levels: int = 9
-    header_tokens: int = 4
-    summand_tokens: int = 8
-    width: int = 128
-    depth: int = 2
-    positions: int = 17
-    scale: float = 0.1
-    weight: float = 1e-3
+    architecture: Literal["blocks", "sequence"] = "blocks"
+    levels: Annotated[int, Field(ge=3, le=64)] = 9
+    header_tokens: Count = 4
+    summand_tokens: Count = 8
+    width: Count = 128
+    depth: Count = 1
+    positions: Count = 17
+    scale: Weight = 0.1
+    weight: Weight = 1e-3
 
 
 CHANNELS = 4
@@ -50,7 +54,7 @@ def empty_autoencoder(grammar: Grammar, settings: AutoencoderSettings, size: Ext
     if settings.architecture == "sequence":
         return SequenceAutoencoder(grammar, Layout(settings.positions * CHANNELS, levels=settings.levels))
     if settings.architecture != "blocks" or size is None:
-        raise ValueError(f"architecture is {settings.architecture!r}; give 'sequence', or 'blocks' and an extent.")
+        raise LgfError(f"architecture is {settings.architecture!r}; give 'sequence', or 'blocks' and an extent.")
     layout = Layout(
         settings.header_tokens if size.header else 0, size.summands, settings.summand_tokens, settings.levels
     )

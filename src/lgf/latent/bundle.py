@@ -7,7 +7,7 @@ types or hashes. Nothing is unpickled.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,9 @@ def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
         "name": bundle.name,
         "grammar": bundle.grammar.text,
         "fingerprint": bundle.grammar.fingerprint,
-        "autoencoder": asdict(bundle.settings),
+        "autoencoder": _facts(bundle.settings, AutoencoderSettings),
         "extent": extent and asdict(extent),
-        "denoiser": asdict(bundle.denoiser.settings),
+        "denoiser": _facts(bundle.denoiser.settings, DenoiserSettings),
         "predictors": {name: {"classes": p.classes, "width": p.width} for name, p in bundle.predictors.items()},
         "recipe": bundle.recipe,
         "metrics": bundle.metrics,
@@ -82,6 +82,11 @@ def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     (path / _WEIGHTS).write_bytes(weights)
     (path / _FACTS).write_text(text, encoding="utf-8")
+
+
+def _facts(settings: Any, kind: type) -> dict[str, Any]:
+    """What the settings say of the network itself; a recipe says more."""
+    return {field.name: getattr(settings, field.name) for field in fields(kind)}
 
 
 def bundle_names() -> tuple[str, ...]:

@@ -6,12 +6,16 @@ independently: the mask state, or a uniformly drawn level.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lgf.errors import LgfError
 from lgf.latent.layout import Layout
+from lgf.ranges import Count
 
 
 class Noise(StrEnum):
@@ -40,12 +44,16 @@ class DenoiserSettings:
     The paper's: architecture="mlp", width=5000, depth=2, dropout=0.2.
     """
 
-    architecture: str = "blocks"
-    width: int = 128
-    depth: int = 3
-    heads: int = 4
-    dropout: float = 0.0
+    architecture: Literal["blocks", "mlp"] = "blocks"
+    width: Count = 128
+    depth: Count = 3
+    heads: Count = 4
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     noise: Noise = Noise.MASK
+
+    def __post_init__(self):
+        if self.architecture == "blocks" and self.width % self.heads:
+            raise LgfError(f"a width of {self.width} cannot be shared by {self.heads} heads; give a multiple of them.")
 
 
 class Denoiser(nn.Module):
@@ -56,7 +64,7 @@ class Denoiser(nn.Module):
         self.layout = layout
         self.settings = settings
         if settings.architecture not in ("blocks", "mlp"):
-            raise ValueError(f"architecture is {settings.architecture!r}; give 'blocks' or 'mlp'.")
+            raise LgfError(f"architecture is {settings.architecture!r}; give 'blocks' or 'mlp'.")
         self.net = (_BlockNet if settings.architecture == "blocks" else _Perceptron)(layout, settings)
 
     @property

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lgf.flow_settings import PredictorSettings
 from lgf.latent.flow import Noise, noised
 from lgf.latent.layout import Layout
-
-CERTAIN = 0.25  # temperature of a guide towards what is known for certain
 
 
 class Predictor(nn.Module):
@@ -126,16 +125,6 @@ def exact_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tensor
     ratio = torch.zeros(*x.shape, total.shape[-1])
     ratio[where] = total
     return ratio
-
-
-@dataclass(frozen=True)
-class PredictorSettings:
-    """Training of a predictor, in steps of batches drawn at random."""
-
-    steps: int = 50
-    batch: int = 128
-    learning_rate: float = 3e-3
-    weight_decay: float = 1e-2
 
 
 DEFAULTS = PredictorSettings()

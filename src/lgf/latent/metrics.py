@@ -1,5 +1,6 @@
 """What a trained latent is worth: exactness, order by behaviour, and what the change of one token does."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +18,14 @@ def exact_share(model: Autoencoder, derivations: ArrayLike) -> float:
 
 
 def behavioural_correlation(model: Autoencoder, derivations: ArrayLike, behaviour: ArrayLike) -> float:
-    """Spearman's rank correlation, over all pairs of rows, of latent distance and behavioural distance d_VF."""
+    """Spearman's rank correlation, over all pairs of rows, of latent distance and behavioural distance d_VF.
+
+    NaN where there are too few rows, or all are equally far apart.
+    """
     pairs = np.triu_indices(len(np.asarray(behaviour)), 1)
     ranks = [rankdata(_distances(x)[pairs]) for x in (latent(model, derivations), behaviour)]
+    if any(np.ptp(r) == 0 for r in ranks if len(r)) or len(pairs[0]) < 2:
+        return math.nan
     return float(np.corrcoef(*ranks)[0, 1])
 
 

@@ -1,7 +1,6 @@
 """Sampling of latent tokens by the guided continuous-time Markov chain of the discrete flow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,32 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from lgf.flow_settings import SamplingSettings
 from lgf.latent.flow import Denoiser, Noise, noise
 from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
 
 LARGEST_LOG_RATIO = 80.0
 FINE = 100  # steps of a chain that cannot be walked in continuous time
-
-
-@dataclass(frozen=True)
-class SamplingSettings:
-    """How the chain is walked; the paper's are steps=100, eta=10, exact_guidance=False.
-
-    steps           of equal time, in each of which any number of tokens may jump; None walks the chain of masking
-                    noise without stochasticity as it is in continuous time, one token after the other in random
-                    order, and every other chain in 100 steps
-    eta             stochasticity; the more of it, the more steps are needed (with uniform noise and 10 over 400)
-    x1_temperature  of the denoiser's probabilities
-    exact_guidance  or the Taylor approximation, which suits many tokens of little weight each
-    batch           rows walked at a time
-    """
-
-    steps: int | None = None
-    eta: float = 0.0
-    x1_temperature: float = 1.0
-    exact_guidance: bool = True
-    batch: int = 500
-
 
 DEFAULTS = SamplingSettings()
 

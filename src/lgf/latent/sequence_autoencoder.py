@@ -40,7 +40,7 @@ class SequenceAutoencoder(nn.Module):
 
     def arrange(self, derivations: ArrayLike) -> Tensor:
         """The padded derivations [n, N]."""
-        return torch.as_tensor(np.asarray(derivations), dtype=torch.long)
+        return torch.as_tensor(np.array(derivations), dtype=torch.long)
 
     def place(self, z: Tensor) -> Tensor:
         """Where rows z [n, D] lie for measuring distances: there."""

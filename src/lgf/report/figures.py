@@ -1,6 +1,7 @@
 """Figures of a run, for paper and report; they need no display and leave no state behind."""
 
 import io
+import math
 import warnings
 
 import numpy as np
@@ -80,8 +81,7 @@ def history_figure(run: Run) -> Figure:
         ("best", [i.best for i in run.history], _MODEL),
         ("mean of the top tenth", [i.top for i in run.history], _MEASURED),
     ):
-        # An equation that could not be solved counts 1e12; drawn, it would flatten everything else.
-        points = [(i.evaluations, v) for i, v in zip(run.history, values, strict=True) if abs(v) < 1e6]
+        points = [(i.evaluations, v) for i, v in zip(run.history, values, strict=True) if math.isfinite(v)]
         axes.plot([p[0] for p in points], [p[1] for p in points], "o-", color=colour, markersize=4, label=name)
     axes.set_xlabel("evaluations")
     axes.set_ylabel("objective (smaller is better)")

@@ -11,6 +11,7 @@ from lgf.equation.system import System
 from lgf.expression.print import format_number, plain
 from lgf.expression.tree import summands
 from lgf.report.figures import figures, png
+from lgf.report.percentages import percentage
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
 from lgf.runs.serialisation import settings_to_plain
@@ -73,11 +74,11 @@ def report(run: Run, images: dict[str, bytes]) -> str:
 def _summary(run: Run) -> str:
     problem = run.question.problem
     said = (
-        f"It leaves {_percent(run.best.loss)} of the measured signal unexplained "
+        f"It leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
         f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})"
     )
     if run.best.held_out is not None:
-        said += f", and {_percent(run.best.held_out)} of an experiment that was held out"
+        said += f", and {percentage(run.best.held_out**0.5)} of an experiment that was held out"
     return said + "."
 
 
@@ -140,7 +141,7 @@ def _rows(run: Run) -> list[dict[str, Any]]:
         {
             "equation": str(run.shown(c)),
             "complexity": c.complexity,
-            "error": _percent(c.loss),
+            "error": percentage(c.loss**0.5),
             "objective": f"{c.objective:.1f}",
         }
         for c in run.indistinguishable
@@ -155,8 +156,8 @@ def _front(run: Run) -> list[dict[str, Any]]:
             {
                 "equation": row["equation"],
                 "complexity": row["complexity"],
-                "error": _percent(row["loss"]),
-                "held out": "" if held_out is None else _percent(held_out),
+                "error": percentage(row["loss"] ** 0.5),
+                "held out": "" if held_out is None else percentage(held_out**0.5),
                 "objective": f"{row['objective']:.1f}",
                 "stable": row["stable"] or "",
             }
@@ -213,15 +214,17 @@ def _search(run: Run) -> str:
 
 
 def _settings(run: Run) -> str:
-    rows = []
-    for drawer, content in settings_to_plain(run.question.settings).items():
-        inner = content.items() if isinstance(content, dict) else [("", content)]
-        rows += [{"setting": f"{drawer}.{name}".rstrip("."), "value": value} for name, value in inner]
+    rows = [{"setting": name, "value": value} for name, value in _leaves(settings_to_plain(run.question.settings))]
     return f"<details><summary>All settings</summary>{_table(rows)}</details>"
 
 
-def _percent(loss: float) -> str:
-    return f"{100 * math.sqrt(loss):.3g} %"
+def _leaves(settings: dict[str, Any], place: str = "") -> Iterable[tuple[str, Any]]:
+    """(dotted name, value) of every setting."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{place}{name}.")
+        else:
+            yield f"{place}{name}", value
 
 
 def _count(n: int, noun: str) -> str:

@@ -82,7 +82,6 @@ class Journal:
         self._stopping = False
         self._known = _candidates(self.lines)
         self._started = time.monotonic()
-        self._first: str | None = None
         self._fits = 0
         self._best: Candidate | None = None
 
@@ -93,17 +92,16 @@ class Journal:
         finalists, which come after, are always refitted.
         """
         stage = _stage(evaluator)
-        self._first = self._first or stage
-        if self._stopping and stage == self._first:
+        if self._stopping and not evaluator.refining:
             raise KeyboardInterrupt
         found: list[Candidate] = []
         for begin in range(0, len(proposals), self._chunk):
-            if stage == self._first and self._stop():
+            if not evaluator.refining and self._stop():
                 self._stopping = True
                 break
             found += self._fitted(evaluator, stage, proposals[begin : begin + self._chunk])
             if self._notify is not None:
-                self._notify(Tick(self._fits, time.monotonic() - self._started, self._best, stage != self._first))
+                self._notify(Tick(self._fits, time.monotonic() - self._started, self._best, evaluator.refining))
         return found
 
     def _fitted(self, evaluator: Evaluator, stage: str, proposals: Sequence[Proposal]) -> list[Candidate]:
@@ -179,4 +177,5 @@ def _key(stage: str, proposal: Proposal) -> Key:
 
 def _stage(evaluator: Evaluator) -> str:
     """A name for how hard the evaluator tries: two that try alike give the same candidates."""
-    return f"{zlib.crc32(repr((evaluator.fit, evaluator.objective, evaluator.stability)).encode()):08x}"
+    settings = evaluator.fit, evaluator.objective, evaluator.stability, evaluator.assess_all
+    return f"{zlib.crc32(repr(settings).encode()):08x}"

@@ -1,23 +1,26 @@
-"""What a user chooses by name: a model and its grammar, a preset and its budgets; and the proposer that follows."""
+"""What a user chooses: a model and its grammar, a preset, settings in place of its own, budgets."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar, load_grammar
-from lgf.search.discover import PRESETS, DiscoverySettings, MakeProposer, without_model
+from lgf.runs.serialisation import settings_to_plain
+from lgf.search.mixture import FLOW, MakeProposer
+from lgf.search.settings import PRESETS, DiscoverySettings
+from lgf.toml_tables import Table, described, read_table
 
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:
     """(grammar, folder of the trained model or None) of the model of this name, in this folder, or in this file."""
+    if not isinstance(model, (str, Path)):
+        raise LgfError(f"the model is {quoted(model)}; give its name, or the path of a grammar or of a trained model.")
     if Path(model).is_dir():
-        from lgf.errors import LgfError
         from lgf.latent.bundle import load_bundle
 
-        try:
-            return load_bundle(Path(model)).grammar, str(model)
-        except LgfError as error:
-            raise LgfError(str(error)) from error
+        return load_bundle(Path(model)).grammar, str(model)
     return grammar_named(model), None
 
 
@@ -35,9 +38,30 @@ def grammar_named(model: str | Path) -> Grammar:
 
 def preset_named(name: str) -> DiscoverySettings:
     """The settings of this name."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise LgfError(f"no preset is called {quoted(name)}; choose from {', '.join(PRESETS)}.")
     return PRESETS[name]
+
+
+def settings_in(path: str | Path, preset: DiscoverySettings) -> DiscoverySettings:
+    """The preset with the values of the TOML file in place of its own; LgfError names the first key that is wrong."""
+    return described(DiscoverySettings, _merged(settings_to_plain(preset), read_table(path)), Path(path).name)
+
+
+def checked_settings(settings: Any) -> DiscoverySettings:
+    """The settings, every value in its range; LgfError names the first that is not."""
+    if not isinstance(settings, DiscoverySettings):
+        raise LgfError(f"settings is {quoted(settings)}; give a DiscoverySettings, or None for those of the preset.")
+    return described(DiscoverySettings, asdict(settings), "settings")
+
+
+def _merged(table: Table, other: Table) -> Table:
+    """The first table with the values of the other, table by table."""
+    both = {
+        key: _merged(table[key], value) if isinstance(table.get(key), dict) and isinstance(value, dict) else value
+        for key, value in other.items()
+    }
+    return {**table, **both}
 
 
 def with_budget(
@@ -46,31 +70,26 @@ def with_budget(
     """The settings with these budgets, where they are given."""
     limits = settings.search
     if max_evaluations is not None:
-        if not max_evaluations >= 1:
-            raise LgfError(f"the budget is {max_evaluations} evaluations; give at least 1.")
+        if not isinstance(max_evaluations, Real) or not 1 <= max_evaluations < float("inf"):
+            raise LgfError(f"the budget is {quoted(max_evaluations)} evaluations; give at least 1.")
         limits = replace(limits, max_evaluations=int(max_evaluations))
     if max_seconds is not None:
-        if not 0 < max_seconds < float("inf"):
-            raise LgfError(f"the budget is {max_seconds} seconds; give a positive number.")
+        if not isinstance(max_seconds, Real) or not 0 < max_seconds < float("inf"):
+            raise LgfError(f"the budget is {quoted(max_seconds)} seconds; give a positive number.")
         limits = replace(limits, max_seconds=float(max_seconds))
     return replace(settings, search=limits)
 
 
-def proposer_for(grammar: Grammar, trained: str | None = None) -> MakeProposer:
-    """Where the proposals for this grammar come from once enumeration has had its turn: the flow of a trained model.
+def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, MakeProposer]:
+    """The flow by its name, where there is a trained model of this grammar; nothing otherwise.
 
-    That is the model in the folder `trained`, else the one that comes with the package and has this grammar; where
-    there is none, missing terms and evolution search alone.
+    That is the model in the folder `trained`, else the one that comes with the package.
     """
-    from lgf.errors import LgfError
     from lgf.flow_proposer import flow_proposers
     from lgf.latent.bundle import bundle_names, load_bundle
 
     name = trained or (grammar.name if grammar.name in bundle_names() else None)
     if name is None:
-        return without_model
-    try:
-        bundle = load_bundle(name)
-    except LgfError as error:
-        raise LgfError(str(error)) from error
-    return flow_proposers(bundle) if bundle.grammar.fingerprint == grammar.fingerprint else without_model
+        return {}
+    bundle = load_bundle(name)
+    return {FLOW: flow_proposers(bundle)} if bundle.grammar.fingerprint == grammar.fingerprint else {}

@@ -2,10 +2,11 @@
 
 import platform
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,17 +24,19 @@ from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form
 from lgf.runs.journal import Journal, Tick, interruptible
-from lgf.runs.presets import proposer_for
+from lgf.runs.presets import proposers_for
 from lgf.runs.serialisation import Plain
 from lgf.search.candidate import Candidate, Proposal
-from lgf.search.discover import PRESETS, Discovery, DiscoverySettings, discover
+from lgf.search.discover import Discovery, discover
 from lgf.search.loop import Iteration
+from lgf.search.mixture import MakeProposer, check_proposers
+from lgf.search.objective import ObjectiveSettings
+from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import Initial, solve
 from lgf.solver.stability import assess
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
-UNSAID_BITS = 24.0  # what a user's own equation costs that the grammar cannot say: as much as the dearest enumerated
 Notify = Callable[[Iteration | Tick], None]
 
 
@@ -43,7 +46,7 @@ class Question:
 
     problem: Problem
     grammar: Grammar
-    settings: DiscoverySettings = PRESETS["default"]
+    settings: DiscoverySettings = DiscoverySettings()
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's own trained model; None = the one that comes with the package
@@ -57,7 +60,7 @@ class Question:
     @cached_property
     def proposals(self) -> list[Proposal]:
         """The equations to try first."""
-        return starting_proposals(self.start, self.grammar, self.problem)
+        return starting_proposals(self.start, self.grammar, self.problem, self.settings.objective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +99,8 @@ class Run:
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
         """The solution of the chosen system from the state at the start of this experiment (at its times, or t)."""
         problem = self.question.problem
+        if experiment not in range(len(problem.observations)):
+            raise LgfError(f"experiment is {quoted(experiment)}; give one from 0 to {len(problem.observations) - 1}.")
         observation = problem.observations[experiment]
         start = observation.t[0]
         times = observation.t if t is None else np.asarray(t, float)
@@ -133,6 +138,7 @@ class Run:
 def ask(
     question: Question,
     *,
+    proposers: Mapping[str, MakeProposer] = MappingProxyType({}),
     n_jobs: int = 1,
     path: Path | None = None,
     lines: Sequence[str] = (),
@@ -140,16 +146,18 @@ def ask(
 ) -> Run:
     """The run that answers the question.
 
-    Every fit is appended to the journal at `path`; fits that stand in `lines` already are not made again. Ctrl-C ends
-    the search with the best so far; a second one, or one before anything was fitted, raises KeyboardInterrupt.
+    proposers are the user's own by name; their shares stand in the settings. Every fit is appended to the journal at
+    `path`; fits that stand in `lines` already are not made again. Ctrl-C ends the search with the best so far; a second
+    one, or one before anything was fitted, raises KeyboardInterrupt.
     """
     problem, grammar = question.problem, question.grammar
-    refuse(question)
+    refuse(question, proposers)
     with interruptible() as interrupts:
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
         try:
             discovery = discover(
-                problem, grammar, question.settings, make_proposer=proposer_for(grammar, question.trained),
+                problem, grammar, question.settings,
+                proposers={**proposers_for(grammar, question.trained), **proposers},
                 seed=question.seed, warm=question.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
@@ -176,8 +184,10 @@ def ask(
     )
 
 
-def refuse(question: Question) -> None:
-    """Raises LgfError if the question cannot be answered: an error in the data, no input where one is needed."""
+def refuse(question: Question, proposers: Iterable[str] = ()) -> None:
+    """Raises LgfError if the question cannot be answered: an error in the data, no input where one is needed, a share
+    of a proposer that is neither of the package nor among the user's own `proposers`."""
+    check_proposers(question.settings, proposers)
     for finding in question.findings:
         if finding.severity == "error":
             raise LgfError(finding.sentence)
@@ -196,13 +206,18 @@ def warn(findings: Sequence[Finding]) -> None:
             warnings.warn(finding.sentence, UserWarning, stacklevel=3)
 
 
-def starting_proposals(texts: Sequence[str], grammar: Grammar, problem: Problem) -> list[Proposal]:
-    """The user's own equations as proposals; numbers in them are open, for the data to say."""
+def starting_proposals(
+    texts: Sequence[str], grammar: Grammar, problem: Problem, settings: ObjectiveSettings = ObjectiveSettings()
+) -> list[Proposal]:
+    """The user's own equations as proposals, at a fixed price where the grammar cannot derive them.
+
+    Numbers in them are open, for the data to say.
+    """
     proposals = []
     for text in texts:
         skeleton = _read_start(text, problem)
         said = encoding(grammar, skeleton, bool(problem.forced))
-        bits = said.bits if said.derivation is not None else UNSAID_BITS
+        bits = said.bits if said.derivation is not None else settings.foreign_bits
         proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))
     return proposals
 
@@ -242,4 +257,5 @@ def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
     if candidate.stability is not None or candidate.fit.status is not SolveStatus.OK:
         return candidate
     target = discovery.targets[candidate.skeleton.frame]
-    return replace(candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window))
+    settings = discovery.settings.stability
+    return replace(candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window, settings))

@@ -16,8 +16,8 @@ from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.constants import ConstantFit
 from lgf.search.candidate import Candidate, Proposal
-from lgf.search.discover import DiscoverySettings
 from lgf.search.loop import Iteration
+from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
 from lgf.solver.stability import Stability, Verdict
 from lgf.solver.trajectory import SolveStatus

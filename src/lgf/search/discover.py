@@ -2,8 +2,9 @@
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,47 +14,16 @@ from lgf.data.observation import Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.frame import Frame, Variable
-from lgf.fit.settings import FitMethod, FitSettings
 from lgf.fit.target import Target, make_target
 from lgf.grammar import Grammar
-from lgf.language.language import Language, make_language
+from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
-from lgf.search.loop import Iteration, Mapper, Progress, SearchSettings, joblib_map, search
-from lgf.search.objective import Criterion, ObjectiveSettings
-from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MixedProposer, Proposer
-from lgf.search.proposers.missing_terms import MissingTermProposer
+from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
+from lgf.search.mixture import MakeProposer, make_schedule
 from lgf.search.select import choose, confirmed, finalists, handicap_of, held_out_losses, indistinguishable
+from lgf.search.settings import DiscoverySettings
 from lgf.smoothing.complete import Completion, complete
-
-
-@dataclass(frozen=True)
-class DiscoverySettings:
-    """Everything that may be set about a discovery, in the drawers where it is used."""
-
-    search: SearchSettings = SearchSettings()
-    fit: FitSettings = FitSettings()
-    objective: ObjectiveSettings = ObjectiveSettings()
-    smoothing: str = "auto"
-    all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
-    enumerated: int = 2  # iterations of best-first enumeration before the proposer takes over
-    n_finalists: int = 12
-    flow_alone: bool = False  # without missing terms and evolution beside the flow, as in the paper
-
-
-PAPER = DiscoverySettings(
-    search=SearchSettings(population=100, iterations=10, patience=None),
-    fit=FitSettings(method=FitMethod.NELDER_MEAD, gate=200.0),
-    objective=ObjectiveSettings(criterion=Criterion.PAPER),
-    smoothing="mlp",
-    all_modes=True,
-    enumerated=0,
-    flow_alone=True,
-)
-
-MISSING_SHARE = 0.6  # of the proposals after the enumeration, with and without a model
-
-PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +55,6 @@ class Discovery:
         return self.best.fit.system(self.target)
 
 
-MakeProposer = Callable[[Sequence[Language], dict[Frame, Target], DiscoverySettings, int], Proposer]
-
-
-def without_model(
-    languages: Sequence[Language], targets: dict[Frame, Target], settings: DiscoverySettings, seed: int
-) -> Proposer:
-    """The proposer of choice where no trained model is at hand: missing terms first, evolution beside them."""
-    return MixedProposer(MissingTermProposer(languages, targets), EvolutionProposer(languages, seed), MISSING_SHARE)
-
-
 def warm_up() -> None:
     """Compiles the kernels of the fit, or loads them, by one small fit."""
     t = np.linspace(0.0, 1.0, 12)
@@ -109,7 +69,7 @@ def discover(
     grammar: Grammar,
     settings: DiscoverySettings = DiscoverySettings(),
     *,
-    make_proposer: MakeProposer = without_model,
+    proposers: Mapping[str, MakeProposer] = MappingProxyType({}),
     seed: int = 0,
     n_jobs: int = 1,
     warm: Sequence[Proposal] = (),
@@ -118,8 +78,9 @@ def discover(
 ) -> Discovery:
     """The equation of the problem.
 
-    warm proposals (the user's own equations, or the best of an earlier run) are tried first. KeyboardInterrupt ends the
-    search early; what was found so far is still chosen from.
+    proposers are those that are not of `lgf.search`, by name: the user's own, and the flow of a trained model. Their
+    shares stand in the settings. warm proposals (the user's own equations, or the best of an earlier run) are tried
+    first. KeyboardInterrupt ends the search early; what was found so far is still chosen from.
     """
     started = time.monotonic()
     frames = problem.frames
@@ -128,15 +89,12 @@ def discover(
     )
     targets = {frame: make_target(problem, frame, completions, all_modes=settings.all_modes) for frame in frames}
     languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in frames]
-    evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective)
+    evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
     for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
-    schedule: list[tuple[Proposer, int]] = [
-        (EnumerationProposer(languages), settings.enumerated),
-        (make_proposer(languages, targets, settings, seed), 1),
-    ]
+    schedule = make_schedule(languages, targets, settings, seed, proposers)
     limits = settings.search
     if limits.max_seconds is not None:
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
@@ -152,19 +110,21 @@ def discover(
     except KeyboardInterrupt:
         if not len(population):
             raise
-    last = finalists(population, evaluator, mapper, settings.n_finalists, languages)
+    selection = settings.selection
+    last = finalists(population, evaluator, mapper, selection, languages)
     if len(problem.observations) > 1:
-        last = held_out_losses(last, problem, completions, evaluator)
+        last = held_out_losses(last, problem, completions, evaluator, selection)
     best = choose(
         last,
         problem.n_samples,
-        lambda c: confirmed(c, problem, targets[c.skeleton.frame]),
-        lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion),
+        lambda c: confirmed(c, problem, targets[c.skeleton.frame], selection),
+        lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion, selection),
+        selection,
     )
     return Discovery(
         best=best,
         front=tuple(population.front()),
-        indistinguishable=tuple(indistinguishable(last, best)),
+        indistinguishable=tuple(indistinguishable(last, best, selection)),
         history=tuple(history),
         problem=problem,
         completions=completions,

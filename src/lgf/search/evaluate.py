@@ -1,7 +1,7 @@
 """Proposal x targets -> Candidate: pure, so that any joblib backend can map it."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from lgf.fit.target import Target
 from lgf.language.language import rows_of, term_of
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.objective import ObjectiveSettings, objective
-from lgf.solver.stability import assess
+from lgf.solver.stability import StabilitySettings, assess
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,9 @@ class Evaluator:
     knowledge: Knowledge = field(default_factory=Knowledge)
     fit: FitSettings = FitSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
-    stability: bool = False  # assess every solved candidate, not only when stability is known
+    stability: StabilitySettings = StabilitySettings()
+    assess_all: bool = False  # assess every solved candidate, not only when stability is known
+    refining: bool = False  # whether these are the fits of finalists
 
     def __call__(self, proposal: Proposal) -> Candidate:
         """The fitted, judged candidate."""
@@ -39,24 +41,16 @@ class Evaluator:
             skeleton, target, self.fit, bounds=bounds_of(skeleton, self.knowledge), start=proposal.start
         )
         stability = None
-        if (self.stability or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
-            stability = assess(fit.system(target), target.sizes, target.window)
+        if (self.assess_all or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
+            stability = assess(fit.system(target), target.sizes, target.window, self.stability)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         worth = objective(
             fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,
             target.initial_length, self.objective,
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
-            worth += 0.5 * target.n_samples  # as if the error were a third larger: last choice among near equals
+            worth += self.objective.contradiction * target.n_samples  # last choice among near equals
         return Candidate(proposal, fit, complexity, worth, stability)
-
-    def refined(self) -> "Evaluator":
-        """The same with a more patient fit, for finalists."""
-        patient = replace(
-            self.fit, n_starts=2 * self.fit.n_starts, n_refined=8, iterations=60, tolerance=1e-6, rtol=1e-6,
-            steps_per_solve=4000, steps_per_fit=40_000, rescue_above=1.5,
-        )  # fmt: skip
-        return replace(self, fit=patient)
 
 
 def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:

@@ -1,11 +1,13 @@
 """The outer loop: ask, fit, keep, tell, until the budget is spent or nothing new comes."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
+from lgf.ranges import Count, Share, Tally, Weight
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
@@ -15,15 +17,15 @@ from lgf.search.proposers.basic import Proposer
 class SearchSettings:
     """Budgets and convergence of the outer loop; the convergence criteria are the paper's."""
 
-    population: int = 100
-    iterations: int = 12
-    max_evaluations: int | None = None
+    population: Count = 100
+    iterations: Count = 12
+    max_evaluations: Count | None = None
     max_seconds: float | None = None
-    top_share: float = 0.1  # top-k is this share of the population
-    unique_tolerance: float = 0.1
-    top_tolerance: float = 0.01
-    patience: int | None = 4  # iterations in a row without a better best before the search ends; None = no limit
-    most_asks: int = 4  # how often a proposer is asked again when its proposals were known already
+    top_share: Share = 0.1  # top-k is this share of the population
+    unique_tolerance: Weight = 0.1
+    top_tolerance: Weight = 0.01
+    patience: Tally | None = 4  # iterations in a row without a better best before the search ends; None = no limit
+    most_asks: Count = 4  # how often a proposer is asked again when its proposals were known already
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,17 @@ def search(
         if progress is not None:
             progress(history[-1], population)
         few = len(fresh) <= settings.unique_tolerance * settings.population
-        stagnant = last is not None and history[-1].top >= last.top - settings.top_tolerance * abs(last.top)
+        stagnant = last is not None and not _improved(last.top, history[-1].top, settings.top_tolerance)
         unmoved = 0 if last is None or history[-1].best < last.best else unmoved + 1
         tired = settings.patience is not None and unmoved >= settings.patience
         if number + 1 >= len(schedule) and ((few and stagnant) or tired):
             break
     return population, history
+
+
+def _improved(before: float, now: float, tolerance: float) -> bool:
+    """Whether the objective fell by more than the tolerance; every finite one is better than an infinite one."""
+    return now < before if math.isinf(before) else now < before - tolerance * abs(before)
 
 
 def _fresh(proposer: Proposer, population: Population, wanted: int, most_asks: int) -> list[Proposal]:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-HOPELESS = 1e12  # the objective of an equation that could not be solved
+from lgf.ranges import Share, Weight
 
 
 class Criterion(StrEnum):
@@ -19,15 +19,17 @@ class ObjectiveSettings:
     """Weights of the criteria."""
 
     criterion: Criterion = Criterion.DESCRIPTION_LENGTH
-    alpha: float = 0.1  # weight of the complexity in the paper's criterion
-    bits_weight: float = 1.0  # weight of the grammar's bits in the description length
+    alpha: Share = 0.1  # weight of the complexity in the paper's criterion
+    bits_weight: Weight = 1.0  # weight of the grammar's bits in the description length
+    foreign_bits: Weight = 24.0  # of a user's own equation that the grammar cannot derive
+    contradiction: Weight = 0.5  # added for each sample where the stability is the opposite of the known one
 
 
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
     initial_length: float = 0.0, settings: ObjectiveSettings = ObjectiveSettings(),
 ) -> float:  # fmt: skip
-    """The worth of a fit.
+    """The worth of a fit; infinite if it could not be solved.
 
     description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits, loss being the relative mean square error of
     the solved trajectory, and initial_length for the initial values that are fitted: a higher order has more of them.
@@ -38,9 +40,9 @@ def objective(
         accuracy = loss if math.isfinite(loss) else residual
         value = settings.alpha * complexity + (1 - settings.alpha) * n_samples * accuracy
     elif not math.isfinite(loss):
-        return HOPELESS
+        return math.inf
     else:
         fit = n_samples * math.log(max(loss, 1e-16))
         fitted = n_constants * math.log(n_samples) + initial_length
         value = fit + fitted + 2 * math.log(2) * settings.bits_weight * bits
-    return value if value < HOPELESS else HOPELESS
+    return value if math.isfinite(value) else math.inf

@@ -3,17 +3,21 @@ data cannot tell apart."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from lgf.data.observation import Problem
-from lgf.equation.simplification import simplify
+from lgf.equation.simplification import SimplifySettings, simplify
 from lgf.expression.frame import Frame
 from lgf.fit.constants import fit_constants
+from lgf.fit.settings import FitSettings
 from lgf.fit.target import Target, make_target
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import Language, explicit_form, linear_form
+from lgf.ranges import Count, Positive, Weight
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import Mapper
@@ -24,42 +28,67 @@ from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus, relative_l2
 
-# Units of description length, by the scale of Kass and Raftery for differences of BIC: up to 2 a difference is "not
-# worth more than a bare mention", above 6 it is "strong".
-BARE_MENTION = 2.0
-INDISTINGUISHABLE = 6.0
-SAME = 0.01  # relative difference of two trajectories that count as one
-STEADY = 1.0  # relative difference of trajectories above which a start within the noise leads somewhere else
-MOST_CHECKED = 6
-MOST_GROUPS = 10  # of experiments to leave out in turn
+PATIENT = FitSettings(
+    n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=1e-6, steps_per_solve=4000, steps_per_fit=40_000,
+    rescue_above=1.5,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SelectionSettings:
+    """How the equation is chosen from the best candidates.
+
+    Two units of description length are by the scale of Kass and Raftery for differences of BIC: up to 2 a difference
+    is "not worth more than a bare mention", above 6 it is "strong".
+    """
+
+    n_finalists: Count = 12
+    refit: FitSettings = PATIENT  # of the finalists
+    simplification: SimplifySettings = SimplifySettings()
+    bare_mention: Weight = 2.0  # handicap of an equation in which time occurs
+    indistinguishable: Weight = 6.0  # within these units the data cannot tell equations apart
+    same: Positive = 0.01  # relative difference of two trajectories that count as one
+    steady: Positive = 1.0  # relative difference above which a start within the noise leads somewhere else
+    most_checked: Count = 6  # candidates that an independent solver solves
+    most_groups: Annotated[int, Field(ge=2)] = 10  # of experiments to leave out in turn
+    largest_held_out: Positive = 100.0  # the loss on an experiment left out counts at most so much
 
 
 def finalists(
-    population: Population, evaluator: Evaluator, mapper: Mapper, n: int, languages: Sequence[Language] = ()
+    population: Population,
+    evaluator: Evaluator,
+    mapper: Mapper,
+    settings: SelectionSettings = SelectionSettings(),
+    languages: Sequence[Language] = (),
 ) -> list[Candidate]:
-    """The n best candidates, refitted patiently, and what is left of them without negligible terms, best first.
+    """The best candidates, refitted patiently, and what is left of them without negligible terms, best first.
 
     A refit that came out worse does not count. Without languages nothing is simplified.
     """
-    chosen = population.best(n)
-    patient = evaluator.refined()
+    chosen = population.best(settings.n_finalists)
+    patient = replace(evaluator, fit=settings.refit, refining=True)
     again = mapper(patient, [c.proposal for c in chosen])
     polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in chosen])
     best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, again, polished, strict=True)]
     by_frame = {language.frame: language for language in languages}
-    simpler = [_simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame)) for c in best]
+    simpler = [
+        _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
+        for c in best
+    ]
     best += mapper(patient, [p for p in simpler if p is not None and population.claim(p.skeleton.structure)])
     for candidate in best:
         population.add(candidate)
     return sorted(best, key=lambda c: c.objective)
 
 
-def _simplified(candidate: Candidate, target: Target, language: Language | None) -> Proposal | None:
+def _simplified(
+    candidate: Candidate, target: Target, language: Language | None, settings: SimplifySettings
+) -> Proposal | None:
     """The proposal of what is left without negligible terms; None if all matter, or the language cannot say it."""
     if language is None or not math.isfinite(candidate.loss):
         return None
     system = candidate.fit.system(target)
-    left = simplify(system, target.environment)
+    left = simplify(system, target.environment, settings)
     if left is system:
         return None
     try:
@@ -70,7 +99,9 @@ def _simplified(candidate: Candidate, target: Target, language: Language | None)
     return found if found is not None and math.isfinite(found.bits) else None
 
 
-def confirmed(candidate: Candidate, problem: Problem, target: Target) -> bool:
+def confirmed(
+    candidate: Candidate, problem: Problem, target: Target, settings: SelectionSettings = SelectionSettings()
+) -> bool:
     """Whether an independent solver, fit for stiff equations, comes to the same trajectories as the kernels."""
     system = candidate.fit.system(target)
     for e, observation in enumerate(problem.observations):
@@ -80,12 +111,14 @@ def confirmed(candidate: Candidate, problem: Problem, target: Target) -> bool:
         theirs = solve_by_reference(system, start, observation.t, signals, branch)
         if theirs.status is not SolveStatus.OK or ours.status is not SolveStatus.OK:
             return False
-        if not all(relative_l2(theirs[name], ours[name]) < SAME for name in target.frame.names):
+        if not all(relative_l2(theirs[name], ours[name]) < settings.same for name in target.frame.names):
             return False
     return True
 
 
-def steady(candidate: Candidate, problem: Problem, target: Target) -> bool:
+def steady(
+    candidate: Candidate, problem: Problem, target: Target, settings: SelectionSettings = SelectionSettings()
+) -> bool:
     """Whether the trajectories go the same way from starts that differ from the fitted ones by the noise.
 
     An equation that needs its start finer than anybody knows it predicts nothing. Starts that are given are not moved.
@@ -106,13 +139,17 @@ def steady(candidate: Candidate, problem: Problem, target: Target) -> bool:
                 near = solve(system, tuple(other), observation.t, signals, branch=branch)
                 if near.status is not SolveStatus.OK:
                     return False
-                if not all(relative_l2(near[name], fitted[name]) < STEADY for name in names):
+                if not all(relative_l2(near[name], fitted[name]) < settings.steady for name in names):
                     return False
     return True
 
 
 def held_out_losses(
-    candidates: Sequence[Candidate], problem: Problem, completions: Sequence[Completion], evaluator: Evaluator
+    candidates: Sequence[Candidate],
+    problem: Problem,
+    completions: Sequence[Completion],
+    evaluator: Evaluator,
+    settings: SelectionSettings = SelectionSettings(),
 ) -> list[Candidate]:
     """The candidates with the loss on each experiment in turn, fitted to the others (leave one out).
 
@@ -120,7 +157,7 @@ def held_out_losses(
     given, is the only thing fitted to it.
     """
     n = len(problem.observations)
-    groups = [list(range(first, n, MOST_GROUPS)) for first in range(min(n, MOST_GROUPS))]
+    groups = [list(range(first, n, settings.most_groups)) for first in range(min(n, settings.most_groups))]
     judged = []
     for candidate in candidates:
         frame = candidate.skeleton.frame
@@ -134,7 +171,7 @@ def held_out_losses(
             target = _part(problem, completions, frame, group)
             fixed = np.array([[v, v] for v in fit.values]).reshape(-1, 2)
             held = fit_constants(candidate.skeleton, target, evaluator.fit, bounds=fixed, start=fit.values)
-            total += min(held.loss, 100.0) * target.power
+            total += min(held.loss, settings.largest_held_out) * target.power
             power += target.power
         judged.append(replace(candidate, held_out=total / power))
     return judged
@@ -150,6 +187,7 @@ def choose(
     n_samples: int,
     accept: Callable[[Candidate], bool],
     handicap: Callable[[Candidate], float] = lambda candidate: 0.0,
+    settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
     """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
 
@@ -164,10 +202,16 @@ def choose(
         return value + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
 
     ranked = sorted(candidates, key=worth)
-    return next((c for c in ranked[:MOST_CHECKED] if accept(c)), ranked[0])
+    return next((c for c in ranked[: settings.most_checked] if accept(c)), ranked[0])
 
 
-def handicap_of(candidate: Candidate, problem: Problem, target: Target, criterion: Criterion) -> float:
+def handicap_of(
+    candidate: Candidate,
+    problem: Problem,
+    target: Target,
+    criterion: Criterion,
+    settings: SelectionSettings = SelectionSettings(),
+) -> float:
     """The units of description length by which the data must speak for what is not believed without them.
 
     That an equation needs its start finer than it is known; and that time occurs in it: over one record any smooth term
@@ -175,10 +219,12 @@ def handicap_of(candidate: Candidate, problem: Problem, target: Target, criterio
     """
     if criterion is not Criterion.DESCRIPTION_LENGTH or not math.isfinite(candidate.loss):
         return 0.0
-    unsteady = 0.0 if steady(candidate, problem, target) else INDISTINGUISHABLE
-    return unsteady + (0.0 if candidate.skeleton.autonomous else BARE_MENTION)
+    unsteady = 0.0 if steady(candidate, problem, target, settings) else settings.indistinguishable
+    return unsteady + (0.0 if candidate.skeleton.autonomous else settings.bare_mention)
 
 
-def indistinguishable(candidates: Sequence[Candidate], best: Candidate) -> list[Candidate]:
+def indistinguishable(
+    candidates: Sequence[Candidate], best: Candidate, settings: SelectionSettings = SelectionSettings()
+) -> list[Candidate]:
     """The candidates whose objective is within a few units of the best: the data cannot tell them apart."""
-    return [c for c in candidates if c.objective <= best.objective + INDISTINGUISHABLE]
+    return [c for c in candidates if c.objective <= best.objective + settings.indistinguishable]

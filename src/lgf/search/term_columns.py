@@ -12,6 +12,7 @@ from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import header_parts
 from lgf.language.language import Language
 from lgf.language.term_dictionary import term_dictionary
+from lgf.ranges import Count, Weight
 from lgf.search.sensitivity import Linearisation
 from lgf.solver.constant_roles import role_of
 from lgf.solver.kernels.machine import BLOCK, Programs, evaluate_each
@@ -22,8 +23,9 @@ from lgf.solver.program import Program, compile_expression
 class VocabularySettings:
     """How many terms there are, and how many values of the constants inside them."""
 
-    n_terms: int = 500  # the cheapest of the dictionary
-    n_values: int = 8  # tried for a constant inside a term, times three for a single one
+    n_terms: Count = 500  # the cheapest of the dictionary
+    n_values: Count = 8  # tried for a constant inside a term, times three for a single one
+    header_bits: Weight = 3.0  # of a term that stands in the header, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Vocabulary:
             costs.setdefault(language.term(term.parts[0]), term.bits)
         plain_cost, plain_parts = headers.get(ONE, (0.0, frozenset()))
         for part in map(language.term, sorted(plain_parts)):
-            costs[part] = min(costs.get(part, np.inf), 3.0)
+            costs[part] = min(costs.get(part, np.inf), settings.header_bits)
         costs.pop(highest, None)
         self.terms = tuple(
             _prepare(e, bits, target, settings.n_values)

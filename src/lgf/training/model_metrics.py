@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
+from lgf.flow_settings import FlowSettings
 from lgf.grammar import Derivation, Grammar, spell, split, unpad
 from lgf.language.corpus import Corpus
 from lgf.language.sentences import NoEquation, skeleton_of
 from lgf.latent.autoencoder import Autoencoder, decode
 from lgf.latent.bundle import ModelBundle
-from lgf.latent.guidance import CERTAIN, Guide
+from lgf.latent.guidance import Guide
 from lgf.latent.metrics import behavioural_correlation, edits, exact_share, nearest
 from lgf.latent.sampling import sample
 
@@ -78,9 +79,10 @@ def _guided(bundle: ModelBundle) -> dict[str, float]:
     """How often guidance alone gives the wanted order."""
     if "order" not in bundle.predictors:
         return {}
-    result = {"guide_temperature": CERTAIN}
+    temperature = FlowSettings().static_temperature
+    result = {"guide_temperature": temperature}
     for order in (1, 2):
-        guides = [Guide(bundle.predictors["order"], order, CERTAIN)]
+        guides = [Guide(bundle.predictors["order"], order, temperature)]
         tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
         result[f"guided_to_order_{order}"] = sum(s is not None and s.frame.orders[0] == order for s in found) / len(

@@ -4,14 +4,14 @@ import platform
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 import lgf
-from lgf.errors import LgfError
+from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar, load_grammar, unpad
 from lgf.language.corpus import Corpus, make_corpus
 from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, decode, encode, new_autoencoder
@@ -46,6 +46,8 @@ def train(
         grammar = load_grammar(plan.grammar)
     except FileNotFoundError as error:
         raise LgfError(str(error)) from error
+    if plan.autoencoder.architecture == "blocks" and not grammar.summand:
+        raise LgfError(f"grammar {quoted(grammar.name)} names no summand; add a line 'summand: ...' to it.")
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
@@ -56,8 +58,8 @@ def train(
     denoiser = train_denoiser(plan, autoencoder, tokens, n_held_out, work, progress)
     predictors = train_predictors(plan, autoencoder, denoiser, tokens, corpus, n_held_out, work, progress)
     bundle = ModelBundle(
-        plan.name, grammar, plan.autoencoder.settings(), autoencoder, denoiser, predictors,
-        recipe=plan.model_dump(mode="json"), metrics={}, seed=plan.seed, versions=_versions(),
+        plan.name, grammar, plan.autoencoder, autoencoder, denoiser, predictors,
+        recipe=asdict(plan), metrics={}, seed=plan.seed, versions=_versions(),
     )  # fmt: skip
     plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
     save_bundle(bundle, out)
@@ -79,7 +81,7 @@ def train_autoencoder(
     stage: str = "autoencoder",
 ) -> Autoencoder:
     """The trained autoencoder; the last `n_held_out` sentences of the corpus only validate."""
-    settings = plan.autoencoder.settings()
+    settings = plan.autoencoder
     derivations = np.asarray(corpus.derivations, dtype=np.int64)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
@@ -119,7 +121,7 @@ def train_denoiser(
     layout = autoencoder.layout
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = Denoiser(layout, plan.denoiser.settings())
+        model = Denoiser(layout, plan.denoiser)
     fit(
         model, lambda rows: flow_loss(model, layout.shuffled(tokens[rows])), len(tokens) - n_held_out, n_held_out,
         plan.denoiser.training, plan.seed, "denoiser",
@@ -190,7 +192,7 @@ def _without_behaviour(
     """The same autoencoder trained without the behavioural loss, to show what that loss is worth."""
     if plan.autoencoder.weight == 0:
         return None
-    plain = plan.model_copy(update={"autoencoder": plan.autoencoder.model_copy(update={"weight": 0.0})})
+    plain = replace(plan, autoencoder=replace(plan.autoencoder, weight=0.0))
     return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
 
 

@@ -5,13 +5,16 @@ structure on, evolution varies the summands of what fitted well. The guided flow
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from lgf.errors import LgfError
 from lgf.expression.frame import Frame
 from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split
 from lgf.language.language import Language
+from lgf.ranges import Count, Positive, Share, Weight
 from lgf.search.candidate import Population, Proposal
 
 _BATCH = 64
@@ -86,14 +89,39 @@ class EnumerationProposer:
         """Nothing to learn."""
 
 
+@dataclass(frozen=True)
+class EvolutionSettings:
+    """How candidates are varied; the moves have weights relative to each other."""
+
+    elite: Count = 50  # candidates that are varied
+    elite_decay: Positive = 4.0  # they are drawn by rank, with a mean rank of the elite over this
+    fresh: Share = 0.2  # share of the proposals that are drawn from the grammar
+    second_move: Share = 0.3  # share of the variations that are two moves away
+    replace: Weight = 0.3
+    add: Weight = 0.25
+    drop: Weight = 0.15
+    cross: Weight = 0.15
+    header: Weight = 0.15
+
+    def __post_init__(self):
+        if not sum(self.moves.values()) > 0:
+            raise LgfError("every move of the evolution has weight 0; give one of them a positive weight.")
+
+    @property
+    def moves(self) -> dict[str, float]:
+        """The weight of each move."""
+        return {name: getattr(self, name) for name in ("replace", "add", "drop", "cross", "header")}
+
+
 class EvolutionProposer:
     """Variations of the best candidates: a summand replaced, added, dropped, or taken from another; fresh draws too."""
 
-    def __init__(self, languages: Sequence[Language], seed: int = 0, elite: int = 50, fresh: float = 0.2):
+    def __init__(self, languages: Sequence[Language], seed: int = 0, settings: EvolutionSettings = EvolutionSettings()):
         self._languages = {language.frame: language for language in languages}
         self._rng = np.random.default_rng([seed, 2])
-        self._fresh = fresh
-        self._elite = elite
+        self._settings = settings
+        weights = np.array(list(settings.moves.values()))
+        self._moves, self._chances = list(settings.moves), weights / weights.sum()
         self._monte_carlo = MonteCarloProposer(languages, seed)
         self._parents: list[tuple[Language, Blocks]] = []
         self._pool: dict[Frame, list[tuple[int, ...]]] = {}
@@ -101,7 +129,7 @@ class EvolutionProposer:
     def tell(self, population: Population) -> None:
         """Take the best candidates as parents."""
         self._parents = []
-        for candidate in population.best(self._elite):
+        for candidate in population.best(self._settings.elite):
             language = self._languages[candidate.skeleton.frame]
             if candidate.proposal.derivation is not None:
                 self._parents.append((language, split(language.grammar, candidate.proposal.derivation)))
@@ -110,10 +138,12 @@ class EvolutionProposer:
         """About n proposals, of which a share is fresh."""
         if not self._parents:
             return self._monte_carlo.ask(n)
-        fresh = int(self._fresh * n)
+        fresh = int(self._settings.fresh * n)
         found = self._monte_carlo.ask(fresh)
         for _ in range(n - fresh):
-            rank = min(int(self._rng.exponential(len(self._parents) / 4)), len(self._parents) - 1)
+            rank = min(
+                int(self._rng.exponential(len(self._parents) / self._settings.elite_decay)), len(self._parents) - 1
+            )
             language, blocks = self._parents[rank]
             proposal = propose(language, self._vary(language, blocks), "evolution")
             if proposal is not None:
@@ -122,9 +152,9 @@ class EvolutionProposer:
 
     def _vary(self, language: Language, blocks: Blocks) -> Derivation:
         """One or two moves away from the parent; a move that the grammar has no room for leaves it as it is."""
-        for _ in range(1 + (self._rng.random() < 0.3)):
+        for _ in range(1 + (self._rng.random() < self._settings.second_move)):
             header, summands = blocks.header, list(blocks.summands)
-            move = self._rng.choice(["replace", "add", "drop", "cross", "header"], p=[0.3, 0.25, 0.15, 0.15, 0.15])
+            move = self._rng.choice(self._moves, p=self._chances)
             at = int(self._rng.integers(len(summands))) if summands else -1
             if move == "drop" and summands:
                 del summands[at]
@@ -160,17 +190,27 @@ class EvolutionProposer:
 
 
 class MixedProposer:
-    """Two proposers side by side: the first gives its share if it can, the second the rest."""
+    """Proposers side by side, each with a share; what one cannot give, those after it do.
 
-    def __init__(self, first: Proposer, second: Proposer, share: float):
-        self._first, self._second, self._share = first, second, share
+    None in place of a proposer stands for one that gives nothing.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Proposer | None, float]]):
+        left = [sum(share for _, share in parts[i:]) for i in range(len(parts))]
+        # Each is asked for its share of what those before it left, the last one for all of it.
+        able = [(p, share / rest) for (p, share), rest in zip(parts, left, strict=True) if p is not None]
+        self._parts = [*able[:-1], (able[-1][0], 1.0)]
 
     def tell(self, population: Population) -> None:
-        """Both learn."""
-        self._first.tell(population)
-        self._second.tell(population)
+        """All learn."""
+        for proposer, _ in self._parts:
+            proposer.tell(population)
 
     def ask(self, n: int) -> list[Proposal]:
-        """About n proposals; the second fills up what the first cannot give."""
-        found = self._first.ask(int(self._share * n))
-        return found + self._second.ask(n - len(found))
+        """About n proposals, in the order of the proposers."""
+        proposals: list[Proposal] = []
+        for proposer, share in self._parts:
+            wanted = int(share * (n - len(proposals)))
+            if wanted > 0:
+                proposals += proposer.ask(wanted)
+        return proposals

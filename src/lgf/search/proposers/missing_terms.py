@@ -19,6 +19,7 @@ from lgf.expression.tree import ONE, Expression, is_input, summands
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import cheapest
 from lgf.language.language import Language, term_of
+from lgf.ranges import Count, Share, Weight
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.basic import propose
 from lgf.search.sensitivity import Linearisation, linearise
@@ -33,11 +34,14 @@ class MissingSettings:
     """How terms are ranked."""
 
     vocabulary: VocabularySettings = VocabularySettings()
-    trust: float = 30.0  # how many independent samples the share of an explained residual is worth
-    bits_weight: float = 2.0  # nats per bit
-    per_candidate: int = 60
-    elite: int = 20
-    looked_at: int = 6  # candidates whose changes are ranked anew, each time
+    trust: Weight = 30.0  # how many independent samples the share of an explained residual is worth
+    bits_weight: Weight = 2.0  # nats per bit
+    per_candidate: Count = 60
+    swap_share: Share = 0.25  # of these, most that exchange one and the same term
+    elite: Count = 20
+    front_share: Share = 0.25  # so many more, relative to the elite, of the Pareto front
+    rank_weight: Weight = 2.0  # places in the queue that a candidate's rank costs its changes
+    looked_at: Count = 6  # candidates whose changes are ranked anew, each time
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings
     if line is None:
         return []
     parts, divisor, owners = _state(candidate)
-    n_terms = len(vocabulary.terms)
+    n_terms, unlisted = len(vocabulary.terms), settings.vocabulary.header_bits
     bits = np.array([t.bits for t in vocabulary.terms] + [t.bits for _, t in vocabulary.divisors])
     comparison = Comparison(line, *vocabulary.columns(line), len(bits))
     found: list[Move] = []
@@ -80,9 +84,9 @@ def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings
         rows = [r for r in range(len(line.own)) if r not in taken]
         larger, share = comparison.explained(rows, candidate.fit.values[constant], row)
         loss = settings.trust * np.log(max(larger / max(total, 1e-300), 1e-9))
-        cost = settings.bits_weight * next((t.bits for t in vocabulary.terms if t.expression == part), 3.0)
+        cost = settings.bits_weight * next((t.bits for t in vocabulary.terms if t.expression == part), unlisted)
         found.append(Move(float(loss - cost), "drop", kept, divisor))
-        extend(kept, share, float(loss - cost), "swap", settings.per_candidate // 4)
+        extend(kept, share, float(loss - cost), "swap", int(settings.swap_share * settings.per_candidate))
     return sorted(found, key=lambda m: m.score)[: settings.per_candidate]
 
 
@@ -180,7 +184,9 @@ class MissingTermProposer:
                 terms, divisor = _taken_apart(candidate.skeleton)
                 self._made.add((frozenset(map(term_of, terms)), divisor))
         number = looked_at = 0
-        front = sorted(population.front(), key=lambda c: c.objective)[: self._settings.elite // 4]
+        front = sorted(population.front(), key=lambda c: c.objective)[
+            : int(self._settings.front_share * self._settings.elite)
+        ]
         for rank, candidate in enumerate([*population.best(self._settings.elite), *front]):
             structure, frame = candidate.skeleton.structure, candidate.skeleton.frame
             if structure not in self._moves:
@@ -191,7 +197,7 @@ class MissingTermProposer:
                     candidate, self._targets[frame], self._vocabularies[frame], self._settings
                 )
             for place, move in enumerate(self._moves[structure]):
-                heapq.heappush(self._queue, (place + 2.0 * rank, number, frame, move))
+                heapq.heappush(self._queue, (place + self._settings.rank_weight * rank, number, frame, move))
                 number += 1
 
     def ask(self, n: int) -> list[Proposal]:

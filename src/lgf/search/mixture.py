@@ -1,0 +1,96 @@
+"""From the shares in the settings to a proposer: the proposers by name, and their mixture."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Frame
+from lgf.fit.target import Target
+from lgf.language.language import Language
+from lgf.search.proposers.basic import (
+    EnumerationProposer,
+    EvolutionProposer,
+    MixedProposer,
+    MonteCarloProposer,
+    Proposer,
+)
+from lgf.search.proposers.missing_terms import MissingTermProposer
+from lgf.search.settings import DiscoverySettings
+
+# A proposer for these languages and targets, by these settings and this seed; None if it can propose nothing for them.
+MakeProposer = Callable[[Sequence[Language], Mapping[Frame, Target], DiscoverySettings, int], Proposer | None]
+
+FLOW = "flow"  # made from a trained model, so by those who have one
+PROPOSERS: dict[str, MakeProposer] = {
+    "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(
+        languages, settings.enumeration.max_bits
+    ),
+    "missing terms": lambda languages, targets, settings, seed: (
+        MissingTermProposer(languages, targets, settings.missing_terms) if _have_summands(languages) else None
+    ),
+    "evolution": lambda languages, targets, settings, seed: (
+        EvolutionProposer(languages, seed, settings.evolution) if _have_summands(languages) else None
+    ),
+    "monte carlo": lambda languages, targets, settings, seed: MonteCarloProposer(languages, seed),
+}
+
+
+def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> None:
+    """Raises LgfError unless the shares are of the package's proposers and of all of the user's own."""
+    shared = [part.name for part in settings.proposers]
+    own = tuple(own)
+    for name in own:
+        if name in PROPOSERS or name == FLOW:
+            raise LgfError(f"{quoted(name)} is a proposer of the package; call your own by another name.")
+        if name not in shared:
+            raise LgfError(
+                f"the proposer {quoted(name)} has no share; add ProposerShare({quoted(name)}, 0.2) to the proposers of "
+                "the settings."
+            )
+    for name in foreign_proposers(settings):
+        if name not in own:
+            raise LgfError(
+                f"no proposer is called {quoted(name)}; choose from {', '.join([*PROPOSERS, FLOW, *own])}, or give one "
+                f"of your own, which takes Python: proposers={{{quoted(name)}: ...}}."
+            )
+
+
+def foreign_proposers(settings: DiscoverySettings) -> list[str]:
+    """The names among the shares that are not of the package: proposers that a user must give."""
+    return [part.name for part in settings.proposers if part.name not in PROPOSERS and part.name != FLOW]
+
+
+def make_schedule(
+    languages: Sequence[Language],
+    targets: Mapping[Frame, Target],
+    settings: DiscoverySettings,
+    seed: int,
+    own: Mapping[str, MakeProposer],
+) -> list[tuple[Proposer, int]]:
+    """(proposer, iterations) one after the other: the enumeration, then the mixture of the proposers by their shares.
+
+    Those with a share come before the reserves; see `ProposerShare`.
+    """
+    check_proposers(settings, [name for name in own if name != FLOW])
+    enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
+    makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
+
+    def make(name: str) -> Proposer | None:
+        return makers[name](languages, targets, settings, seed) if name in makers else None
+
+    parts = [(make(part.name), part.share) for part in settings.proposers if part.share > 0]
+    if all(proposer is None for proposer, _ in parts):
+        parts = [(make(part.name), 1.0) for part in settings.proposers if part.share == 0]
+    able = [proposer for proposer, _ in parts if proposer is not None]
+    if not able:
+        names = ", ".join(part.name for part in settings.proposers)
+        raise LgfError(
+            f"none of the proposers ({names}) can propose for this grammar and order; add another one, such as "
+            "monte carlo with share 0."
+        )
+    mixture = able[0] if len(able) == 1 else MixedProposer(parts)
+    return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
+
+
+def _have_summands(languages: Sequence[Language]) -> bool:
+    """Whether there are summands to add and to exchange."""
+    return all(language.grammar.summand for language in languages)

@@ -1,0 +1,86 @@
+"""Everything that decides the outcome of a discovery, and the presets."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from lgf.errors import LgfError, quoted
+from lgf.fit.settings import FitMethod, FitSettings
+from lgf.flow_settings import FlowSettings, SamplingSettings
+from lgf.ranges import Positive, Tally, Weight
+from lgf.search.loop import SearchSettings
+from lgf.search.objective import Criterion, ObjectiveSettings
+from lgf.search.proposers.basic import EvolutionSettings
+from lgf.search.proposers.missing_terms import MissingSettings
+from lgf.search.select import PATIENT, SelectionSettings
+from lgf.solver.stability import StabilitySettings
+
+
+@dataclass(frozen=True)
+class ProposerShare:
+    """The share of the proposals that a proposer makes, relative to the others.
+
+    What a proposer cannot give, those after it do. One of share 0 is a reserve: reserves are asked, in equal parts,
+    where no proposer with a share can be: the flow without a model that fits the grammar, variations without summands.
+    """
+
+    name: str
+    share: Weight
+
+
+@dataclass(frozen=True)
+class EnumerationSettings:
+    """The enumeration of the grammar's cheapest sentences, which comes before the proposers with their shares."""
+
+    iterations: Tally = 2
+    max_bits: Positive = 24.0
+
+
+@dataclass(frozen=True)
+class DiscoverySettings:
+    """Everything that decides the outcome of a discovery, besides the data, the grammar, its model and the seed."""
+
+    search: SearchSettings = SearchSettings()
+    fit: FitSettings = FitSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    smoothing: str = "auto"
+    all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
+    enumeration: EnumerationSettings = EnumerationSettings()
+    proposers: tuple[ProposerShare, ...] = (
+        ProposerShare("missing terms", 0.6),
+        ProposerShare("flow", 0.2),
+        ProposerShare("evolution", 0.2),
+        ProposerShare("monte carlo", 0.0),
+    )
+    missing_terms: MissingSettings = MissingSettings()
+    evolution: EvolutionSettings = EvolutionSettings()
+    flow: FlowSettings = FlowSettings()
+    stability: StabilitySettings = StabilitySettings()
+    selection: SelectionSettings = SelectionSettings()
+
+    def __post_init__(self):
+        if not self.proposers:
+            raise LgfError("there are no proposers; name at least one, such as ProposerShare('evolution', 1.0).")
+        name, times = Counter(part.name for part in self.proposers).most_common(1)[0]
+        if times > 1:
+            raise LgfError(f"the proposer {quoted(name)} is named {times} times; give it one share.")
+
+
+_NELDER_MEAD = {"method": FitMethod.NELDER_MEAD, "gate": 200.0}
+
+PAPER = DiscoverySettings(
+    search=SearchSettings(population=100, iterations=10, patience=None),
+    fit=FitSettings(**_NELDER_MEAD),
+    objective=ObjectiveSettings(criterion=Criterion.PAPER),
+    smoothing="mlp",
+    all_modes=True,
+    enumeration=EnumerationSettings(iterations=0),
+    proposers=(ProposerShare("flow", 1.0), ProposerShare("missing terms", 0.0), ProposerShare("evolution", 0.0)),
+    # Sampled from noise, guided throughout, nothing screened or renoised.
+    flow=FlowSettings(
+        static=True, renoised=0.0, screening=1, growth=1.0,
+        sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
+    ),
+    selection=SelectionSettings(refit=replace(PATIENT, **_NELDER_MEAD)),
+)  # fmt: skip
+
+PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
