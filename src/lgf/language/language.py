@@ -83,10 +83,10 @@ def undefined_on(target: Target) -> list[str]:
         phrases += ["log(u", "sqrt(u", "u^C"]
         if highest >= 0.0:
             phrases += ["/u"]
-    if target.order > 1:
-        du = target.states[1]
-        if du.min() <= 0.0 <= du.max():
-            phrases += ["/u'", "log(u'", "sqrt(u'"]
+    for k in range(1, target.order):
+        values, name = target.states[k], "u" + "'" * k
+        if values.min() <= 0.0 <= values.max():
+            phrases += [f"/{name}", f"log({name}", f"sqrt({name}"]
     if t.min() <= 0.0:
         phrases += ["/t", "log(t", "/log(t", "/sin("]
     elif t.min() <= 1.0 <= t.max():
