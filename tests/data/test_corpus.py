@@ -32,6 +32,8 @@ def test_labels_are_those_of_the_equations(made):
     assert corpus.autonomous.tolist() == [s.autonomous for s in found]
     assert corpus.forced.tolist() == [s.forced for s in found]
     assert set(corpus.order.tolist()) <= {1, 2}
+    used = {rule for derivation in unpad(grammar, corpus.derivations) for rule in derivation}
+    assert all((grammar.rules[rule].order or 0) <= 2 for rule in used)
 
 
 def test_every_structure_occurs_once_and_none_is_trivial(made):

@@ -94,6 +94,16 @@ def test_languages_leave_out_what_is_known_to_be_wrong(stage):
     assert all("/t" not in spell(STANDARD, d).replace(" ", "") for d in sample(STANDARD, rng, 500, plain.allowed))
 
 
+def test_no_division_by_a_derivative_that_changes_sign():
+    given = Problem((Observation(T, np.cos(T) + 2 * T),), Knowledge(order=3))
+    target = make_target(given, 3, [complete(given.observations[0], 3)])
+    language = make_language(STANDARD, given, target)
+    usable = {"".join(STANDARD.rules[r].body) for r in np.flatnonzero(language.allowed)}
+    assert "u''^2/u'" in usable  # u' = 2 - sin(t)
+    assert "/u'" in usable
+    assert "/u''" not in usable
+
+
 def test_required_terms_are_required(stage):
     target, _, _ = stage
     language = make_language(STANDARD, logistic(required=("u^2",)), target)

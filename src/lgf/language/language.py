@@ -100,10 +100,11 @@ def undefined_on(frame: Frame, ranges: Ranges) -> list[str]:
         phrases += ["log(u", "sqrt(u", "u^C"]
         if highest >= 0.0:
             phrases += ["/u"]
-    if frame.orders[0] > 1:
-        lowest, highest = ranges[Variable(name, 1)]
+    for variable in frame.variables[1:]:
+        lowest, highest = ranges[variable]
+        word = phrase(variable)
         if lowest <= 0.0 <= highest:
-            phrases += ["/u'", "log(u'", "sqrt(u'"]
+            phrases += [f"/{word}", f"log({word}", f"sqrt({word}"]
     start, stop = ranges["t"]
     if start <= 0.0:
         phrases += ["/t", "log(t", "/log(t", "/sin("]
