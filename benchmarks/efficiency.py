@@ -22,7 +22,7 @@ from benchmarks.recording import append, rows
 from benchmarks.surroundings import machine, versions
 from lgf.fit.target import Target, make_target
 from lgf.flow_proposer import FlowProposer, flow_proposers
-from lgf.flow_settings import FlowSettings, SamplingSettings
+from lgf.settings.flow import FlowSettings, SamplingSettings
 from lgf.grammar import load_grammar
 from lgf.language.language import Language, make_language
 from lgf.latent.bundle import load_bundle

@@ -11,7 +11,7 @@ from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.fit.target import make_target
 from lgf.flow_proposer import FlowProposer
-from lgf.flow_settings import FlowSettings
+from lgf.settings.flow import FlowSettings
 from lgf.grammar import load_grammar, unpad
 from lgf.language.language import make_language
 from lgf.latent.autoencoder import decode

@@ -12,7 +12,7 @@ import pytest
 from lgf import LatentGrammarFlow
 from lgf.cli import main
 from lgf.fit.settings import FitMethod
-from lgf.flow_settings import SamplingSettings
+from lgf.settings.flow import SamplingSettings
 from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, read_journal, read_question
 from lgf.runs.presets import checked_settings, settings_in

@@ -17,7 +17,6 @@ from scipy.stats import norm, rankdata
 
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
-from lgf.flow_settings import FlowSettings
 from lgf.grammar import pad, unpad
 from lgf.language.corpus import HIGHEST_ORDER
 from lgf.language.language import Language
@@ -30,6 +29,7 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.mixture import MakeProposer
 from lgf.search.proposers.basic import Proposer, propose
 from lgf.search.settings import DiscoverySettings
+from lgf.settings.flow import FlowSettings
 
 
 class FlowProposer:

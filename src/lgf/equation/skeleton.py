@@ -138,9 +138,12 @@ class Skeleton:
         return frozenset(n.head for e in self._expressions for n in e.nodes() if n.head in FUNCTIONS)
 
 
-def read_sides(text: str, frame: Frame | None = None) -> tuple[Frame, Sides]:
-    """The frame of the equations in the text and their sides, in the order of the frame's states."""
-    named = frame or infer_frame(text)
+def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = ("F",)) -> tuple[Frame, Sides]:
+    """The frame of the equations in the text and their sides, in the order of the frame's states.
+
+    Without a frame the states are those on the left, and `inputs` are the names that may be known inputs.
+    """
+    named = frame or infer_frame(text, inputs)
     sides = read_equations(text, named)
     if frame is None:
         return _frame_of(text, sides, named), sides

@@ -44,7 +44,7 @@ class System:
 
         `inputs` are formulas in t, such as {"F": "cos(2*t)"}.
         """
-        frame, sides = read_sides(text, frame)
+        frame, sides = read_sides(text, frame, ("F", *(inputs or {})))
         rows, values = [], ()
         for left, right in sides:
             left, right, own = open_constants(left, right)

@@ -9,7 +9,7 @@ import numpy as np
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.tree import T
 from lgf.fit.target import Target
-from lgf.ranges import Count, Positive, Tally, Weight
+from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
 _NO_POLE = 0.98  # how far a divisor 1 + C*g may go down on the data: to 0.02

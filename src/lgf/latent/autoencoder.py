@@ -15,7 +15,7 @@ from lgf.latent.block_autoencoder import BlockAutoencoder
 from lgf.latent.layout import Layout
 from lgf.latent.quantisation import bounded, quantised, to_codes, to_tokens
 from lgf.latent.sequence_autoencoder import SequenceAutoencoder
-from lgf.ranges import Count, Weight
+from lgf.settings.ranges import Count, Weight
 
 Autoencoder = BlockAutoencoder | SequenceAutoencoder
 

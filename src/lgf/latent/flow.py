@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from lgf.errors import LgfError
 from lgf.latent.layout import Layout
-from lgf.ranges import Count
+from lgf.settings.ranges import Count
 
 
 class Noise(StrEnum):

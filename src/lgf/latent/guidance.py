@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lgf.flow_settings import PredictorSettings
 from lgf.latent.flow import Noise, noised
 from lgf.latent.layout import Layout
+from lgf.settings.flow import PredictorSettings
 
 
 class Predictor(nn.Module):

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from lgf.flow_settings import SamplingSettings
 from lgf.latent.flow import Denoiser, Noise, noise
 from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
+from lgf.settings.flow import SamplingSettings
 
 LARGEST_LOG_RATIO = 80.0
 FINE = 100  # steps of a chain that cannot be walked in continuous time

@@ -10,7 +10,7 @@ from lgf.grammar import Grammar, load_grammar
 from lgf.runs.serialisation import settings_to_plain
 from lgf.search.mixture import FLOW, MakeProposer
 from lgf.search.settings import PRESETS, DiscoverySettings
-from lgf.toml_tables import Table, described, read_table
+from lgf.settings.toml_tables import Table, described, read_table
 
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:

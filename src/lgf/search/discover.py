@@ -88,7 +88,9 @@ def discover(
         complete(o, frames[-1], settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)
     )
     targets = {frame: make_target(problem, frame, completions, all_modes=settings.all_modes) for frame in frames}
-    languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in frames]
+    # A grammar says equations of one state; systems come from the user, as equations or by a proposer of their own.
+    spoken = frames if not warm and not proposers else [frame for frame in frames if len(frame.states) == 1]
+    languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in spoken]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
@@ -106,7 +108,8 @@ def discover(
             progress(iteration, found)
 
     try:
-        search(evaluator, schedule, limits, population, mapper, note)
+        if schedule:
+            search(evaluator, schedule, limits, population, mapper, note)
     except KeyboardInterrupt:
         if not len(population):
             raise
@@ -131,7 +134,7 @@ def discover(
         targets=targets,
         settings=settings,
         seed=seed,
-        evaluations=history[-1].evaluations if history else 0,
+        evaluations=history[-1].evaluations if history else len(population),
         seconds=time.monotonic() - started,
         population=population,
         versions={"lgf": __version__, "python": platform.python_version()},

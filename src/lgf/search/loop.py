@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
-from lgf.ranges import Count, Share, Tally, Weight
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
+from lgf.settings.ranges import Count, Share, Tally, Weight
 
 
 @dataclass(frozen=True)

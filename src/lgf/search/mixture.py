@@ -68,9 +68,14 @@ def make_schedule(
 ) -> list[tuple[Proposer, int]]:
     """(proposer, iterations) one after the other: the enumeration, then the mixture of the proposers by their shares.
 
-    Those with a share come before the reserves; see `ProposerShare`.
+    Those with a share come before the reserves; see `ProposerShare`. Without a language, only the user's own proposers
+    can propose, and where there are none the schedule is empty.
     """
     check_proposers(settings, [name for name in own if name != FLOW])
+    if not languages:
+        made = ((own[part.name], part.share) for part in settings.proposers if part.name in own and part.name != FLOW)
+        foreign = [(make(languages, targets, settings, seed), share) for make, share in made]
+        return [(MixedProposer(foreign), 1)] if foreign else []
     enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
     makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lgf.ranges import Share, Weight
+from lgf.settings.ranges import Share, Weight
 
 
 class Criterion(StrEnum):

@@ -17,12 +17,12 @@ from lgf.fit.settings import FitSettings
 from lgf.fit.target import Target, make_target
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import Language, explicit_form, linear_form
-from lgf.ranges import Count, Positive, Weight
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import Mapper
 from lgf.search.objective import Criterion
 from lgf.search.proposers.basic import propose
+from lgf.settings.ranges import Count, Positive, Weight
 from lgf.smoothing.complete import Completion
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from lgf.errors import LgfError, quoted
 from lgf.fit.settings import FitMethod, FitSettings
-from lgf.flow_settings import FlowSettings, SamplingSettings
-from lgf.ranges import Positive, Tally, Weight
 from lgf.search.loop import SearchSettings
 from lgf.search.objective import Criterion, ObjectiveSettings
 from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import PATIENT, SelectionSettings
+from lgf.settings.flow import FlowSettings, SamplingSettings
+from lgf.settings.ranges import Positive, Tally, Weight
 from lgf.solver.stability import StabilitySettings
 
 

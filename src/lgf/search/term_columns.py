@@ -12,8 +12,8 @@ from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import header_parts
 from lgf.language.language import Language
 from lgf.language.term_dictionary import term_dictionary
-from lgf.ranges import Count, Weight
 from lgf.search.sensitivity import Linearisation
+from lgf.settings.ranges import Count, Weight
 from lgf.solver.constant_roles import role_of
 from lgf.solver.kernels.machine import BLOCK, Programs, evaluate_each
 from lgf.solver.program import Program, compile_expression

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
-from lgf.flow_settings import FlowSettings
 from lgf.grammar import Derivation, Grammar, spell, split, unpad
 from lgf.language.corpus import Corpus
 from lgf.language.sentences import NoEquation, skeleton_of
@@ -15,6 +14,7 @@ from lgf.latent.bundle import ModelBundle
 from lgf.latent.guidance import Guide
 from lgf.latent.metrics import behavioural_correlation, edits, exact_share, nearest
 from lgf.latent.sampling import sample
+from lgf.settings.flow import FlowSettings
 
 DRAWN = 1000
 COMPARED = 1000

@@ -9,8 +9,8 @@ from pydantic import Field
 from lgf.errors import LgfError, quoted
 from lgf.latent.autoencoder import AutoencoderSettings
 from lgf.latent.flow import DenoiserSettings
-from lgf.ranges import Count, Positive, Tally, Weight
-from lgf.toml_tables import described, read_table
+from lgf.settings.ranges import Count, Positive, Tally, Weight
+from lgf.settings.toml_tables import described, read_table
 
 
 @dataclass(frozen=True)

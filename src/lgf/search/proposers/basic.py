@@ -14,8 +14,8 @@ from lgf.errors import LgfError
 from lgf.expression.frame import Frame
 from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split
 from lgf.language.language import Language
-from lgf.ranges import Count, Positive, Share, Weight
 from lgf.search.candidate import Population, Proposal
+from lgf.settings.ranges import Count, Positive, Share, Weight
 
 _BATCH = 64
 

@@ -19,11 +19,11 @@ from lgf.expression.tree import ONE, Expression, is_input, summands
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import cheapest
 from lgf.language.language import Language, term_of
-from lgf.ranges import Count, Share, Weight
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.basic import propose
 from lgf.search.sensitivity import Linearisation, linearise
 from lgf.search.term_columns import Vocabulary, VocabularySettings
+from lgf.settings.ranges import Count, Share, Weight
 from lgf.solver.program import compile_skeleton
 
 Parts = tuple[Expression, ...]

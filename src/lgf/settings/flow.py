@@ -5,7 +5,7 @@ They stand apart from the networks, so that a search has them without torch.
 
 from dataclasses import dataclass
 
-from lgf.ranges import Count, Positive, Share, Weight
+from lgf.settings.ranges import Count, Positive, Share, Weight
 
 
 @dataclass(frozen=True)
