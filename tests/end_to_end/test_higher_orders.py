@@ -9,17 +9,17 @@ from lgf.runs.folder import read_run
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import relative_l2
 
-# the equation and the initial state
+# the equation, the initial state, and how many evaluations find it
 SYSTEMS = {
-    "linear": ("u''' = -0.6*u'' - 1.5*u' - 0.5*u", (1.0, 0.0, 0.0)),
-    "jerk": ("u''' = -1.2*u'' - u' + u^2 - 1", (0.0, 0.0, 0.0)),
-    "two modes": ("u'''' = -0.7*u''' - 5.1*u'' - 1.5*u' - 4*u", (1.0, 0.0, 0.0, 0.0)),
+    "linear": ("u''' = -0.6*u'' - 1.5*u' - 0.5*u", (1.0, 0.0, 0.0), 20),
+    "jerk": ("u''' = -1.2*u'' - u' + u^2 - 1", (0.0, 0.0, 0.0), 60),
+    "two modes": ("u'''' = -0.7*u''' - 5.1*u'' - 1.5*u' - 4*u", (1.0, 0.0, 0.0, 0.0), 20),
 }
 
 
 @pytest.mark.parametrize(("name", "given"), [("linear", False), ("linear", True), ("jerk", False), ("two modes", True)])
 def test_an_equation_of_a_higher_order_is_found(tmp_path, monkeypatch, name, given):
-    text, initial = SYSTEMS[name]
+    text, initial, evaluations = SYSTEMS[name]
     truth = Equation.read(text)
     t = np.linspace(0, 20, 300)
     u = solve(truth, initial, t).u
@@ -27,8 +27,8 @@ def test_an_equation_of_a_higher_order_is_found(tmp_path, monkeypatch, name, giv
     monkeypatch.chdir(tmp_path)
     np.savetxt("data.csv", np.column_stack([t, noisy]), delimiter=",", header="t,u", comments="")
     known = ["--initial", ",".join(map(str, initial))] if given else []
-    order = ["discover", "data.csv", "--order", str(len(initial)), *known, "--evaluations", "60", "--out", "run"]
-    assert main(order) == 0
+    budget = ["--evaluations", str(evaluations)]
+    assert main(["discover", "data.csv", "--order", str(len(initial)), *known, *budget, "--out", "run"]) == 0
     found = read_run("run").equation
     assert found.skeleton.structure == truth.skeleton.structure
     assert relative_l2(u, solve(found, initial, t).u) < 0.02
