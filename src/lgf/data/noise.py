@@ -2,12 +2,33 @@
 
 import numpy as np
 
+_FULL_PRECISION = 12  # significant digits from which on numbers are not taken for rounded
+
 
 def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
     """Standard deviation of white noise on a smooth signal; the median makes a few outliers harmless."""
     if len(y) < 5:
         return 0.1 * float(np.std(y))
     return float(np.median(np.abs(neighbour_distances(t, y))) / 0.6745)
+
+
+def rounding_error(y: np.ndarray) -> float:
+    """Root mean square error that values have from being written with few digits; 0 for numbers of full precision.
+
+    The last digit of a value is that of the most precise one of the same decade, so that both fixed decimals and fixed
+    significant digits are seen.
+    """
+    y = y[np.isfinite(y) & (y != 0.0)]
+    if not len(y):
+        return 0.0
+    decade = np.floor(np.log10(np.abs(y))).astype(int)
+    steps = np.zeros(len(y))
+    for d in np.unique(decade):
+        mine = decade == d
+        texts = (np.format_float_scientific(v, trim="-") for v in y[mine])
+        digits = max(len(text.split("e")[0].lstrip("-").replace(".", "")) for text in texts)
+        steps[mine] = 10.0 ** (d - digits + 1) if digits < _FULL_PRECISION else 0.0
+    return float(np.sqrt(np.mean(steps**2) / 12.0))
 
 
 def neighbour_distances(t: np.ndarray, y: np.ndarray) -> np.ndarray:

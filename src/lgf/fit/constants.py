@@ -74,13 +74,14 @@ def fit_constants(
         found = levenberg_marquardt(fitting, starts, rescue=start is None)
     p = skeleton.n_constants
     values = found.x[:p]
+    floor = target.floor(settings.accuracy * settings.rtol)
     return ConstantFit(
         skeleton=skeleton,
         values=tuple(float(v) for v in values),
         residual=float(residual if start is None else _residual(fitting, values)),
         loss=float(found.loss) if np.isfinite(found.loss) else np.inf,
         losses=found.losses,
-        covariance=_covariance(found.normal, found.loss, target)[:p, :p],
+        covariance=_covariance(found.normal, max(found.loss, floor), target)[:p, :p],
         initial=_initial_states(target, found.x[p:]),
         status=STATUSES[found.status],
         evaluations=int(found.evaluations),

@@ -39,6 +39,7 @@ class FitSettings:
     tolerance: Weight = 3e-3
     far: Weight = 10.0  # above this many times the loss of the noise alone a fit
     far_tolerance: Weight = 0.05  # is given up at this rate of improvement
+    accuracy: Positive = 10.0  # the relative error of a solution, in units of rtol: no loss is believed below it
     rtol: Positive = 1e-4
     steps_per_solve: Count = 1000
     steps_per_fit: Count = 4000  # a quarter of it for equations whose highest derivative must be searched for

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lgf.data.noise import rounding_error
 from lgf.data.observation import Observation, Problem
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.numeric import evaluate
@@ -16,6 +17,7 @@ from lgf.solver.kernels.trajectory_fit import Record
 from lgf.solver.program import Formulas
 
 _LARGEST_ERROR = 100.0  # squared, in units of the mean square of the signal: what a sample counts at most
+_ATOL = 1e-7  # absolute tolerance of the solver, in units of a variable's root mean square
 _LARGEST_STATE = 20.0  # in units of the largest measured value: beyond it a solution has blown up
 
 
@@ -38,6 +40,7 @@ class Target:
     n_samples: int
     n_unknown: int  # initial values that must be fitted
     noise: np.ndarray = field(repr=False)  # [column] estimated standard deviation, NaN where not measured
+    rounding: np.ndarray = field(repr=False)  # [column] error of the numbers as they are written, NaN likewise
     cache: dict = field(default_factory=dict, repr=False)  # values, starts, windows
 
     @property
@@ -54,6 +57,14 @@ class Target:
     def noise_loss(self) -> float:
         """The loss to be expected of the true equation, by the estimate of the noise."""
         return self.n_samples / self.power
+
+    def floor(self, accuracy: float) -> float:
+        """The loss left by the rounding of the data and by solutions of this relative error alone."""
+        return accuracy**2 + self._rounding_loss
+
+    @cached_property
+    def _rounding_loss(self) -> float:
+        return float(np.sum(self.record.weight * np.nan_to_num(self.rounding) ** 2))
 
     @cached_property
     def spacing(self) -> float:
@@ -132,9 +143,14 @@ class Target:
 
 
 def make_target(
-    problem: Problem, frame: Frame, completions: Sequence[Completion], *, all_modes: bool = False, rtol: float = 1e-5
+    problem: Problem,
+    frame: Frame,
+    completions: Sequence[Completion],
+    *,
+    all_modes: bool = False,
+    accuracy: float = 1e-3,
 ) -> Target:
-    """The target for systems of this frame.
+    """The target for systems of this frame; `accuracy` is the relative error of solutions, below which no noise counts.
 
     With all_modes the completed columns count as if they had been measured, each divided by its mean square: the
     solution loss of the paper.
@@ -142,7 +158,8 @@ def make_target(
     observations = problem.observations
     signals = tuple(problem.signals(e) for e in range(len(observations)))
     states = [np.array([c.trajectory[v] for v in frame.columns]) for c in completions]
-    noise = _noise(observations, completions, frame)
+    rounding = _rounding(observations, frame)
+    noise = _noise(observations, completions, frame, np.fmax(rounding, 0.0), accuracy)
     data, weight = zip(
         *(_weighted(o, s, noise, frame, all_modes) for o, s in zip(observations, states, strict=True)), strict=True
     )
@@ -180,7 +197,7 @@ def make_target(
         root_slope=np.array([np.diff(s[n, :2])[0] / np.diff(o.t[:2])[0] for s, o in pairs]),
         largest_step=np.array([_largest_step(s, o) for s, o in zip(signals, observations, strict=True)]),
         limit=_limits(frame, smooth, initial),
-        atol=1e-2 * rtol * scales[:n],
+        atol=_ATOL * scales[:n],
         nudge=np.array([1e-6 * scales[:n] * np.where(s[:n, :5].mean(axis=1) < 0, -1.0, 1.0) for s in states]),
     )
     measured = {frame.positions[v] for o in observations for v in o.columns if v in frame.positions}
@@ -197,11 +214,31 @@ def make_target(
         n_samples=int(np.count_nonzero(weights)),
         n_unknown=int(np.count_nonzero(unknown >= 0)),
         noise=noise,
+        rounding=rounding,
     )
 
 
-def _noise(observations: Sequence[Observation], completions: Sequence[Completion], frame: Frame) -> np.ndarray:
-    """Standard deviation of the noise of each column, pooled over the experiments; NaN where not measured."""
+def _rounding(observations: Sequence[Observation], frame: Frame) -> np.ndarray:
+    """The rounding error of each column; NaN where not measured."""
+    errors = np.full(len(frame.columns), np.nan)
+    for i, variable in enumerate(frame.columns):
+        columns = [column for o in observations if (column := o.column(variable)) is not None]
+        if columns:
+            errors[i] = rounding_error(np.concatenate(columns))
+    return errors
+
+
+def _noise(
+    observations: Sequence[Observation],
+    completions: Sequence[Completion],
+    frame: Frame,
+    rounding: np.ndarray,
+    accuracy: float,
+) -> np.ndarray:
+    """Standard deviation of the noise of each column, pooled over the experiments; NaN where not measured.
+
+    It is not below the rounding error of the numbers and the relative error of a solution.
+    """
     pooled = np.full(len(frame.columns), np.nan)
     for i, variable in enumerate(frame.columns):
         measured = [
@@ -212,9 +249,8 @@ def _noise(observations: Sequence[Observation], completions: Sequence[Completion
         if measured:
             counts = np.array([np.count_nonzero(~np.isnan(column)) for _, column in measured])
             variance = np.average([deviation**2 for deviation, _ in measured], weights=counts)
-            # A record without visible noise still has rounding; it must not outweigh everything else.
-            least = 1e-6 * float(np.nanstd(np.concatenate([column for _, column in measured]))) + 1e-300
-            pooled[i] = max(float(np.sqrt(variance)), least)
+            size = float(np.sqrt(np.nanmean(np.concatenate([column for _, column in measured]) ** 2)))
+            pooled[i] = max(float(np.sqrt(variance)), float(rounding[i]), accuracy * size, 1e-300)
     return pooled
 
 

@@ -21,7 +21,16 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
-from lgf.search.select import choose, confirmed, finalists, handicap_of, held_out_losses, indistinguishable
+from lgf.search.objective import Criterion
+from lgf.search.select import (
+    choose,
+    confirmed,
+    finalists,
+    handicap_of,
+    held_out_losses,
+    indistinguishable,
+    simplest_equal,
+)
 from lgf.search.settings import DiscoverySettings
 from lgf.smoothing.complete import Completion, complete
 
@@ -87,7 +96,11 @@ def discover(
     completions = tuple(
         complete(o, frames[-1], settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)
     )
-    targets = {frame: make_target(problem, frame, completions, all_modes=settings.all_modes) for frame in frames}
+    accuracy = settings.fit.accuracy * settings.fit.rtol
+    targets = {
+        frame: make_target(problem, frame, completions, all_modes=settings.all_modes, accuracy=accuracy)
+        for frame in frames
+    }
     # A grammar says equations of one state; systems come from the user, as equations or by a proposer of their own.
     spoken = frames if not warm and not proposers else [frame for frame in frames if len(frame.states) == 1]
     languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in spoken]
@@ -124,6 +137,8 @@ def discover(
         lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion, selection),
         selection,
     )
+    if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
+        best = simplest_equal(last, best, problem, targets, selection.refit.accuracy * selection.refit.rtol)
     return Discovery(
         best=best,
         front=tuple(population.front()),

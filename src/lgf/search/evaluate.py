@@ -46,7 +46,7 @@ class Evaluator:
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         worth = objective(
             fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,
-            target.initial_length, self.objective,
+            target.initial_length, target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
             worth += self.objective.contradiction * target.n_samples  # last choice among near equals

@@ -27,12 +27,13 @@ class ObjectiveSettings:
 
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
-    initial_length: float = 0.0, settings: ObjectiveSettings = ObjectiveSettings(),
+    initial_length: float = 0.0, floor: float = 0.0, settings: ObjectiveSettings = ObjectiveSettings(),
 ) -> float:  # fmt: skip
     """The worth of a fit; infinite if it could not be solved.
 
     description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits, loss being the relative mean square error of
     the solved trajectory, and initial_length for the initial values that are fitted: a higher order has more of them.
+    No loss is believed below the `floor`, the error of the solver and of the numbers in the file.
     paper: L_IC = alpha C + (1 - alpha) n L, L being the solution loss, or the residual where the equation was not
     solved.
     """
@@ -42,7 +43,7 @@ def objective(
     elif not math.isfinite(loss):
         return math.inf
     else:
-        fit = n_samples * math.log(max(loss, 1e-16))
+        fit = n_samples * math.log(max(loss, floor, 1e-16))
         fitted = n_constants * math.log(n_samples) + initial_length
         value = fit + fitted + 2 * math.log(2) * settings.bits_weight * bits
     return value if math.isfinite(value) else math.inf

@@ -2,7 +2,7 @@
 data cannot tell apart."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -75,7 +75,10 @@ def finalists(
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
         for c in best
     ]
-    best += mapper(patient, [p for p in simpler if p is not None and population.claim(p.skeleton.structure)])
+    # A structure that was fitted in haste and is no finalist gets the patient fit too.
+    refitted = {c.skeleton.structure for c in best}
+    fresh = {p.skeleton.structure: p for p in reversed(simpler) if p and p.skeleton.structure not in refitted}
+    best += mapper(patient, list(fresh.values()))
     for candidate in best:
         population.add(candidate)
     return sorted(best, key=lambda c: c.objective)
@@ -221,6 +224,45 @@ def handicap_of(
         return 0.0
     unsteady = 0.0 if steady(candidate, problem, target, settings) else settings.indistinguishable
     return unsteady + (0.0 if candidate.skeleton.autonomous else settings.bare_mention)
+
+
+def simplest_equal(
+    candidates: Sequence[Candidate], best: Candidate, problem: Problem, targets: Mapping[Frame, Target], accuracy: float
+) -> Candidate:
+    """The candidate to prefer among those whose trajectories equal the best one's within the accuracy of a solution.
+
+    No data from these experiments can tell them apart: equations without time come first, then lower orders, then the
+    objective.
+    """
+    reference = _trajectories(best, problem, targets[best.skeleton.frame])
+    if reference is None:
+        return best
+
+    def equal(candidate: Candidate) -> bool:
+        if candidate is best:
+            return True
+        other = _trajectories(candidate, problem, targets[candidate.skeleton.frame])
+        return other is not None and all(relative_l2(a, b) < accuracy for a, b in zip(reference, other, strict=True))
+
+    return min(
+        filter(equal, candidates),
+        key=lambda c: (not c.skeleton.autonomous, sum(c.skeleton.frame.orders), c.objective),
+        default=best,
+    )
+
+
+def _trajectories(candidate: Candidate, problem: Problem, target: Target) -> list[np.ndarray] | None:
+    """Every state of every experiment over time; None if a solution does not reach the end."""
+    if not math.isfinite(candidate.loss):
+        return None
+    system, columns = candidate.fit.system(target), []
+    for e, observation in enumerate(problem.observations):
+        branch = float(target.record.root[e]), float(target.record.root_slope[e])
+        solved = solve(system, candidate.fit.initial[e], observation.t, problem.signals(e), branch=branch)
+        if solved.status is not SolveStatus.OK:
+            return None
+        columns += [solved[name] for name in target.frame.names]
+    return columns
 
 
 def indistinguishable(
