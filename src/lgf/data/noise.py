@@ -15,20 +15,22 @@ def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
 def rounding_error(y: np.ndarray) -> float:
     """Root mean square error that values have from being written with few digits; 0 for numbers of full precision.
 
-    The last digit of a value is that of the most precise one of the same decade, so that both fixed decimals and fixed
-    significant digits are seen.
+    Values may have the same number of decimals or the same number of significant digits.
+
+    >>> round(rounding_error(np.array([1.25, 0.5, 10.75])) * 12**0.5, 3)
+    0.01
     """
     y = y[np.isfinite(y) & (y != 0.0)]
     if not len(y):
         return 0.0
     decade = np.floor(np.log10(np.abs(y))).astype(int)
-    steps = np.zeros(len(y))
-    for d in np.unique(decade):
-        mine = decade == d
-        texts = (np.format_float_scientific(v, trim="-") for v in y[mine])
-        digits = max(len(text.split("e")[0].lstrip("-").replace(".", "")) for text in texts)
-        steps[mine] = 10.0 ** (d - digits + 1) if digits < _FULL_PRECISION else 0.0
-    return float(np.sqrt(np.mean(steps**2) / 12.0))
+    texts = (np.format_float_scientific(v, trim="-").split("e") for v in y)
+    digits = np.array([len(mantissa.lstrip("-").replace(".", "")) for mantissa, _ in texts])
+    if digits.max() >= _FULL_PRECISION:
+        return 0.0
+    by_decimals = np.min(decade - digits + 1)
+    by_digits = decade - digits.max() + 1
+    return float(np.sqrt(np.mean(100.0 ** np.maximum(by_digits, by_decimals)) / 12.0))
 
 
 def neighbour_distances(t: np.ndarray, y: np.ndarray) -> np.ndarray:
