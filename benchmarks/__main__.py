@@ -13,6 +13,7 @@ COMMANDS = {
     "table": ("tables", "set the results beside the published ones and the floor"),
     "report": ("reporting", "write the page of results in the docs"),
     "figures": ("figures", "draw the results"),
+    "clean": ("clean", "textbook systems without noise: are the right terms found?"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }

@@ -156,15 +156,14 @@ def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
 def input_table(signals: Sequence[Forcing | None]) -> np.ndarray:
     """The sampled inputs of one experiment as the register machine reads them (see `kernels.machine`).
 
-    None stands for an input that is compiled into the program or does not occur.
+    None stands for an input that is compiled into the program or does not occur; it is 0 in the table.
     """
     headers = np.zeros((len(signals), 4))
     rows = [headers]
     first = len(signals)
     for i, forcing in enumerate(signals):
-        if forcing is not None:
-            pieces, start, rate = forcing._table
-            headers[i] = start, rate, first, len(pieces)
-            rows.append(pieces)
-            first += len(pieces)
+        pieces, start, rate = (np.zeros((1, 4)), 0.0, 0.0) if forcing is None else forcing._table
+        headers[i] = start, rate, first, len(pieces)
+        rows.append(pieces)
+        first += len(pieces)
     return np.concatenate(rows)
