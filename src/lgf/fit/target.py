@@ -18,7 +18,8 @@ from lgf.solver.program import Formulas
 
 _LARGEST_ERROR = 100.0  # squared, in units of the mean square of the signal: what a sample counts at most
 _ATOL = 1e-7  # absolute tolerance of the solver, in units of a variable's root mean square
-_LARGEST_STATE = 20.0  # in units of the largest measured value: beyond it a solution has blown up
+_LARGEST_STATE = 20.0  # in units of the largest completed value: beyond it a solution has blown up
+_LARGEST_DERIVATIVE = 1000.0  # the same for derivatives, which a smoother may underestimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,11 +299,10 @@ def _initial(
 
 def _limits(frame: Frame, smooth: np.ndarray, initial: np.ndarray) -> np.ndarray:
     """The absolute value of each variable of the state vector beyond which a solution has blown up."""
-    limits = np.full(frame.dimension, np.inf)
+    limits = np.empty(frame.dimension)
     for d, variable in enumerate(frame.variables):
-        if variable.derivative == 0:
-            largest = max(float(np.max(np.abs(smooth[d]))), float(np.max(np.abs(initial[:, d]))), 1e-12)
-            limits[d] = _LARGEST_STATE * largest
+        largest = max(float(np.max(np.abs(smooth[d]))), float(np.max(np.abs(initial[:, d]))), 1e-12)
+        limits[d] = largest * (_LARGEST_STATE if variable.derivative == 0 else _LARGEST_DERIVATIVE)
     return limits
 
 
