@@ -5,7 +5,7 @@ import pytest
 
 from lgf.data import Knowledge, Problem, load_record, observations_from_arrays
 from lgf.grammar import load_grammar
-from lgf.runs.request import Question, Run, ask
+from lgf.runs.request import Request, Run, execute
 from lgf.search.loop import SearchSettings
 from lgf.search.select import SelectionSettings
 from lgf.search.settings import DiscoverySettings
@@ -22,7 +22,7 @@ PROPOSED = DiscoverySettings(
 def duffing() -> Run:
     """One experiment, acceleration only, with a forcing; the user's own equation tried first."""
     own = ("u'' = C*u' + C*u + C*u^3 + F",)
-    return ask(Question(load_record("duffing"), load_grammar("standard"), ENUMERATED, start=own))
+    return execute(Request(load_record("duffing"), load_grammar("standard"), ENUMERATED, start=own))
 
 
 @pytest.fixture(scope="session")
@@ -33,4 +33,4 @@ def decay() -> Run:
     records = [a * np.exp(-0.5 * t) + 0.01 * rng.normal(size=40) for a in (2.0, 3.0)]
     records[1][5:9] = np.nan
     problem = Problem(observations_from_arrays(t, records), Knowledge(order=1, autonomous=True, bounds={"u": (-9, 0)}))
-    return ask(Question(problem, load_grammar("standard"), PROPOSED))
+    return execute(Request(problem, load_grammar("standard"), PROPOSED))

@@ -107,7 +107,7 @@ def test_discover_as_json_and_resume(capsys):
     assert resumed == long
 
 
-def test_a_record_by_name_goes_to_a_free_folder(capsys):
+def test_a_record_by_name_goes_to_a_new_folder(capsys):
     for folder in ("runs/duffing", "runs/duffing-2"):
         assert main(["discover", "duffing", "--evaluations", "60", "--jobs", "2"]) == 0
         told = capsys.readouterr()

@@ -39,10 +39,10 @@ from lgf.grammar import load_grammar, mentions, parse, read_grammar, restrict
 from lgf.language.corpus import Corpus
 from lgf.language.term_dictionary import term_dictionary
 from lgf.latent.bundle import load_bundle, save_bundle
-from lgf.runs.folder import open_run, read_journal, read_question, read_run, write_atomically, write_run
+from lgf.runs.folder import open_run, read_journal, read_request, read_run, write_atomically, write_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import model_named, settings_in
-from lgf.runs.request import Question, refuse
+from lgf.runs.request import Request, refuse
 from lgf.search.loop import SearchSettings
 from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.settings import DiscoverySettings, ProposerShare
@@ -172,7 +172,7 @@ def mixed(*shares, **parameters):
 
 def first_error(observation, knowledge=Knowledge()):
     """A discovery on data whose check finds an error."""
-    refuse(Question(Problem((observation,), knowledge), load_grammar("standard")))
+    refuse(Request(Problem((observation,), knowledge), load_grammar("standard")))
 
 
 def huge(name, size):
@@ -184,10 +184,10 @@ def huge(name, size):
 
 def sampled_input():
     """The finished run as if its input had been given by samples."""
-    question = read_question("run")
-    forcing = question.problem.knowledge.forcing.sampled(0.0, 30.0)
-    known = replace(question.problem.knowledge, forcing=forcing)
-    return replace(read_run("run"), question=replace(question, problem=replace(question.problem, knowledge=known)))
+    request = read_request("run")
+    forcing = request.problem.knowledge.forcing.sampled(0.0, 30.0)
+    known = replace(request.problem.knowledge, forcing=forcing)
+    return replace(read_run("run"), request=replace(request, problem=replace(request.problem, knowledge=known)))
 
 
 def journal_in(path):
@@ -440,15 +440,15 @@ SETTINGS = {
 }
 
 RUNS = {
-    "holds one": lambda: open_run("run", read_question("run")),
-    "no folder": lambda: open_run("data.csv/run", read_question("run")),
+    "holds one": lambda: open_run("run", read_request("run")),
+    "no folder": lambda: open_run("data.csv/run", read_request("run")),
     "none": lambda: read_run("nowhere"),
     "not finished": lambda: (Path("run/equation.json").unlink(), read_run("run")),
     "damaged": edited("run/run.json", lambda f: f.pop("problem"), lambda: read_run("run")),
     "damaged settings": edited("run/run.json", lambda f: f["settings"].pop("fit"), lambda: read_run("run")),
     "another format": edited("run/run.json", lambda f: f.update(format=9), lambda: read_run("run")),
     "another version": edited(
-        "run/run.json", lambda f: f["versions"].update(lgf="99.0"), lambda: read_question("run", resume=True)
+        "run/run.json", lambda f: f["versions"].update(lgf="99.0"), lambda: read_request("run", resume=True)
     ),
     "not text": spoil("run/run.json", b"\xff", lambda _: read_run("run")),
     "no JSON": spoil("run/run.json", "{", lambda _: read_run("run")),

@@ -17,7 +17,7 @@ def test_figures_are_images_and_the_same_each_time(duffing):
 
 def test_the_curve_is_the_solution_and_the_residuals_are_what_is_left(duffing):
     above, below = trajectory_figure(duffing).axes
-    observation = duffing.question.problem.observations[0]
+    observation = duffing.request.problem.observations[0]
     measured, curve = above.lines
     np.testing.assert_array_equal(measured.get_ydata(), observation.values[:, 0])
     at_samples = np.isin(curve.get_xdata(), observation.t)
@@ -28,10 +28,10 @@ def test_the_curve_is_the_solution_and_the_residuals_are_what_is_left(duffing):
 
 
 def test_many_experiments_are_not_all_drawn(decay):
-    observations = decay.question.problem.observations * 5
-    question = replace(decay.question, problem=Problem(observations, decay.question.problem.knowledge))
+    observations = decay.request.problem.observations * 5
+    request = replace(decay.request, problem=Problem(observations, decay.request.problem.knowledge))
     fit = replace(decay.best.fit, initial=np.tile(decay.best.fit.initial, (5, 1)))
-    many = replace(decay, question=question, best=replace(decay.best, fit=fit), branches=decay.branches * 5)
+    many = replace(decay, request=request, best=replace(decay.best, fit=fit), branches=decay.branches * 5)
     figure = trajectory_figure(many)
     assert len(figure.axes) == 2 * MOST_EXPERIMENTS
     assert "4 more" in figure.axes[-1].get_xlabel()

@@ -58,7 +58,7 @@ def test_the_report_says_what_a_reader_needs(duffing):
     assert "is stable: all eigenvalues" in text
     assert "1.5 (given)" in text
     assert "tried first" in text
-    assert duffing.question.findings[0].sentence in text
+    assert duffing.request.findings[0].sentence in text
     assert f"{duffing.system.errors[0]:.2g}" in text
     assert "do not determine" not in text
 
@@ -81,15 +81,15 @@ def test_a_constant_that_the_data_leave_open_is_flagged(duffing):
 
 def test_the_report_names_the_file_that_the_data_came_from(decay):
     assert "Read from" not in report(decay, IMAGES)
-    assert "<p>Read from a.csv.</p>" in report(replace(decay, question=replace(decay.question, source="a.csv")), IMAGES)
+    assert "<p>Read from a.csv.</p>" in report(replace(decay, request=replace(decay.request, source="a.csv")), IMAGES)
 
 
 def test_names_from_the_data_cannot_become_markup(decay):
     hostile = "<script>alert(1)</script>"
-    observations = tuple(replace(o, name=hostile) for o in decay.question.problem.observations)
-    problem = Problem(observations, decay.question.problem.knowledge)
-    question = replace(decay.question, problem=problem, source=hostile)
-    text = report(replace(decay, question=question), IMAGES)
+    observations = tuple(replace(o, name=hostile) for o in decay.request.problem.observations)
+    problem = Problem(observations, decay.request.problem.knowledge)
+    request = replace(decay.request, problem=problem, source=hostile)
+    text = report(replace(decay, request=request), IMAGES)
     assert "script" not in parsed(text).seen
     assert f"<p>Read from {html.escape(hostile)}.</p>" in text
     assert f"<li>{html.escape(hostile)}: " in text

@@ -20,13 +20,13 @@ from lgf.runs.folder import (
     front_rows,
     open_run,
     read_journal,
-    read_question,
+    read_request,
     read_run,
     write_atomically,
     write_run,
 )
 from lgf.runs.journal import Journal, read_lines
-from lgf.runs.request import Run, ask
+from lgf.runs.request import Run, execute
 from lgf.runs.serialisation import (
     candidate_from_plain,
     candidate_to_plain,
@@ -61,15 +61,15 @@ def folder(duffing, tmp_path):
 
 
 def test_what_is_written_is_read(duffing, decay, tmp_path):
-    named = replace(decay, question=replace(decay.question, source="decay.csv"))
+    named = replace(decay, request=replace(decay.request, source="decay.csv"))
     for name, run in (("duffing", duffing), ("decay", named)):
         write_run(run, tmp_path / name)
         read = read_run(tmp_path / name)
         same(read, run)
         assert read.journal == run.journal
-        assert problem_to_plain(read.question.problem) == problem_to_plain(run.question.problem)
-        assert read.question.settings == run.question.settings
-        assert read.question.source == run.question.source
+        assert problem_to_plain(read.request.problem) == problem_to_plain(run.request.problem)
+        assert read.request.settings == run.request.settings
+        assert read.request.source == run.request.source
         np.testing.assert_array_equal(read.trajectory().states, run.trajectory().states)
         again = tmp_path / f"{name} again"
         write_run(read, again)
@@ -99,13 +99,13 @@ def test_every_candidate_survives_the_journal(duffing, decay):
 @pytest.mark.parametrize(("name", "kept"), [("duffing", 1), ("duffing", 10_000), ("decay", 0), ("decay", 50)])
 def test_an_interrupted_run_resumes_to_the_same_result(request, tmp_path, name, kept):
     whole = request.getfixturevalue(name)
-    journal = open_run(tmp_path / "run", whole.question)
+    journal = open_run(tmp_path / "run", whole.request)
     journal.write_text("".join(line + "\n" for line in whole.journal[:kept]) + '{"stage": "torn of')
     lines = read_journal(tmp_path / "run")
     assert lines == list(whole.journal[:kept])
     fitted = []
-    resumed = ask(
-        read_question(tmp_path / "run", resume=True), path=journal, lines=lines, notify=lambda news: fitted.append(news)
+    resumed = execute(
+        read_request(tmp_path / "run", resume=True), path=journal, lines=lines, notify=lambda news: fitted.append(news)
     )
     same(resumed, whole)
     assert resumed.journal == whole.journal
@@ -123,7 +123,7 @@ def test_nothing_is_fitted_twice(duffing):
     from lgf.search.discover import discover
 
     again = discover(
-        duffing.question.problem, duffing.question.grammar, duffing.question.settings, mapper=journal,
+        duffing.request.problem, duffing.request.grammar, duffing.request.settings, mapper=journal,
         warm=[c.proposal for c in duffing.discovery.population if c.proposal.origin == "given"],
     )  # fmt: skip
     assert again.best.objective == duffing.best.objective
@@ -131,14 +131,14 @@ def test_nothing_is_fitted_twice(duffing):
 
 def test_a_run_in_a_folder_is_not_written_over(folder, duffing):
     with pytest.raises(LgfError, match="holds a run already"):
-        open_run(folder, duffing.question)
+        open_run(folder, duffing.request)
 
 
 def test_discarding_takes_away_only_what_is_empty(folder, duffing, tmp_path):
     before = {f.name: f.read_bytes() for f in folder.iterdir()}
     discard_run(folder)
     assert {f.name: f.read_bytes() for f in folder.iterdir()} == before
-    open_run(tmp_path / "new", duffing.question)
+    open_run(tmp_path / "new", duffing.request)
     discard_run(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -158,7 +158,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_loses_nothing_that_was_fitted(duffing, tmp_path, monkeypatch):
-    journal = open_run(tmp_path / "run", duffing.question)
+    journal = open_run(tmp_path / "run", duffing.request)
     real, calls = os.fsync, []
 
     def full(handle):
@@ -169,11 +169,11 @@ def test_a_full_disk_loses_nothing_that_was_fitted(duffing, tmp_path, monkeypatc
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(LgfError, match="make room"):
-        ask(duffing.question, path=journal)
+        execute(duffing.request, path=journal)
     monkeypatch.undo()
     lines = read_journal(tmp_path / "run")
     assert lines
-    same(ask(duffing.question, path=journal, lines=lines), duffing)
+    same(execute(duffing.request, path=journal, lines=lines), duffing)
 
 
 def test_links_are_not_followed(folder, tmp_path, duffing):
@@ -184,7 +184,7 @@ def test_links_are_not_followed(folder, tmp_path, duffing):
     with pytest.raises(LgfError):
         read_journal(folder)
     with pytest.raises(LgfError):
-        ask(duffing.question, path=folder / JOURNAL)
+        execute(duffing.request, path=folder / JOURNAL)
     (folder / "front.csv").unlink()
     (folder / "front.csv").symlink_to(victim)
     write_run(duffing, folder)
@@ -198,7 +198,7 @@ def test_another_version_is_read_but_not_resumed(folder):
     (folder / "run.json").write_text(json.dumps(facts))
     read_run(folder)
     with pytest.raises(LgfError, match=r"lgf 99\.0"):
-        read_question(folder, resume=True)
+        read_request(folder, resume=True)
 
 
 DAMAGES = {

@@ -14,9 +14,9 @@ from lgf.cli import main
 from lgf.fit.settings import FitMethod
 from lgf.settings.flow import SamplingSettings
 from lgf.report.percentages import percentage
-from lgf.runs.folder import JOURNAL, read_journal, read_question
+from lgf.runs.folder import JOURNAL, read_journal, read_request
 from lgf.runs.presets import checked_settings, settings_in
-from lgf.runs.request import ask
+from lgf.runs.request import execute
 from lgf.search.loop import SearchSettings
 from lgf.search.proposers.basic import MonteCarloProposer
 from lgf.search.select import SelectionSettings
@@ -111,7 +111,7 @@ def make_mine(languages, targets, settings, seed):
     """Draws from the grammar, under another name."""
 
     class Mine(MonteCarloProposer):
-        def ask(self, n):
+        def execute(self, n):
             return [replace(proposal, origin="mine") for proposal in super().ask(n)]
 
     return Mine(languages, seed)
@@ -134,8 +134,8 @@ def test_a_run_with_a_users_own_proposer_is_resumed_where_the_proposer_is(capsys
     assert "asks a proposer 'mine' that is not of this package" in capsys.readouterr().err
     assert LatentGrammarFlow.load("run").equation_ == model.equation_
     lines = read_journal("run")
-    again = ask(
-        read_question("run", resume=True), proposers={"mine": make_mine}, path=Path("run") / JOURNAL, lines=lines
+    again = execute(
+        read_request("run", resume=True), proposers={"mine": make_mine}, path=Path("run") / JOURNAL, lines=lines
     )
     assert again.equation == model.equation_
     assert list(again.journal) == lines

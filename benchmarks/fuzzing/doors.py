@@ -20,7 +20,7 @@ from lgf.grammar.tables import tables
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import load_bundle
 from lgf.latent.sampling import sample as sample_tokens
-from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_question, read_run
+from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_request, read_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import grammar_named, settings_in
 from lgf.runs.request import starting_proposals
@@ -141,7 +141,7 @@ def enter_run(files: folders.Folder, folder: Path) -> None:
     where = folder / "run"
     folders.write(files, where)
     Journal(lines=read_journal(where))
-    read_question(where, resume=True)
+    read_request(where, resume=True)
     run = read_run(where)
     front_rows(run)
     run.trajectory()

@@ -12,7 +12,7 @@ from benchmarks.fuzzing.mutating import mutated_bytes, mutated_json
 from lgf.data import Knowledge, Problem, observations_from_arrays
 from lgf.grammar import GrammarError, load_grammar, read_grammar
 from lgf.runs.folder import JOURNAL, write_run
-from lgf.runs.request import Question, ask
+from lgf.runs.request import Request, execute
 from lgf.search.loop import SearchSettings
 from lgf.search.select import SelectionSettings
 from lgf.search.settings import DiscoverySettings
@@ -30,7 +30,7 @@ def write_small_run(folder: Path) -> None:
         search=SearchSettings(population=10, max_evaluations=12), selection=SelectionSettings(n_finalists=2)
     )
     problem = Problem(observations_from_arrays(t, records, forcing="sin(t)"), known)
-    write_run(ask(Question(problem, load_grammar("standard"), settings, start=("u' = C*u + F",))), folder)
+    write_run(execute(Request(problem, load_grammar("standard"), settings, start=("u' = C*u + F",))), folder)
 
 
 def contents(folder: Path, names: tuple[str, ...]) -> Folder:
@@ -46,7 +46,7 @@ def write(files: Folder, folder: Path) -> None:
 
 
 def run_folder(rng: Random, sound: Folder) -> Folder:
-    """The run with its question, its journal or its answer changed."""
+    """The run with its request, its journal or its answer changed."""
     name = rng.choice(("run.json", "run.json", "equation.json", "equation.json", JOURNAL))
     chance = rng.random()
     if chance < 0.15:

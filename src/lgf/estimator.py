@@ -17,7 +17,7 @@ from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
 from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
-from lgf.runs.request import Question, Run, ask, warn
+from lgf.runs.request import Request, Run, execute, warn
 from lgf.search.mixture import MakeProposer
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
@@ -118,12 +118,12 @@ class LatentGrammarFlow(BaseEstimator):
             bounds=self.bounds, required=_tuple(self.required),
         )  # fmt: skip
         grammar, trained = model_named(self.model)
-        question = Question(
+        request = Request(
             Problem(observations, knowledge), grammar, self._settings(), _seed(self.seed),
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
-        warn(question.findings)
-        return self._take(ask(question, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
+        warn(request.findings)
+        return self._take(execute(request, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
 
     def _settings(self) -> DiscoverySettings:
         settings = self.settings
@@ -134,7 +134,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.run_ = run
         self.discovery_ = run.discovery
         self.equation_ = run.system
-        self.findings_ = run.question.findings
+        self.findings_ = run.request.findings
         self.front_ = pd.DataFrame(front_rows(run))
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
@@ -185,12 +185,12 @@ class LatentGrammarFlow(BaseEstimator):
     def load(cls, folder: str | Path) -> "LatentGrammarFlow":
         """The estimator fitted by the run in the folder."""
         run = read_run(folder)
-        known, limits = run.question.problem.knowledge, run.question.settings.search
+        known, limits = run.request.problem.knowledge, run.request.settings.search
         return cls(
             order=known.order, stable=known.stable, autonomous=known.autonomous, functions=known.functions,
-            bounds=known.bounds, required=known.required, model=run.question.trained or run.question.grammar.name,
-            settings=run.question.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
-            warm_start=run.question.start, seed=run.question.seed,
+            bounds=known.bounds, required=known.required, model=run.request.trained or run.request.grammar.name,
+            settings=run.request.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
+            warm_start=run.request.start, seed=run.request.seed,
         )._take(run)  # fmt: skip
 
 

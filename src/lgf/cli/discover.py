@@ -56,16 +56,16 @@ def discover(
     as_json: AsJson = False,
 ) -> None:
     """Discover the equation behind measured data."""
-    from lgf.cli.discovery import asked, finish, free_folder, prepared
-    from lgf.cli.problem import Columns, bounds_in, names_in, read_problem
-    from lgf.cli.terminal import compiling, speaking
+    from lgf.cli.discovery import asked, finish, new_folder, prepared
+    from lgf.cli.problem import Columns, parse_bounds, read_problem, split_names
+    from lgf.cli.terminal import compile_kernels, make_console
     from lgf.errors import LgfError, quoted
-    from lgf.runs.folder import read_journal, read_question
+    from lgf.runs.folder import read_journal, read_request
     from lgf.runs.presets import model_named, preset_named, settings_in, with_budget
-    from lgf.runs.request import Question
+    from lgf.runs.request import Request
     from lgf.search.mixture import foreign_proposers
 
-    console = speaking(stderr=True)
+    console = make_console(stderr=True)
     if jobs < 1 and jobs != -1:
         raise LgfError(f"--jobs is {jobs}; give a number of processors, or -1 for all.")
     if seed < 0:
@@ -75,22 +75,22 @@ def discover(
             raise LgfError("a run that is resumed has its own data and folder; drop DATA and --out.")
         if settings_file is not None:
             raise LgfError("a run that is resumed has its own settings; drop --settings.")
-        question = read_question(resume, resume=True)
-        foreign = foreign_proposers(question.settings)
+        request = read_request(resume, resume=True)
+        foreign = foreign_proposers(request.settings)
         if foreign:
             raise LgfError(
                 f"the run in {resume} asks a proposer {quoted(foreign[0])} that is not of this package; resume it from "
-                "Python, with that proposer given to ask."
+                "Python, with that proposer given to `execute`."
             )
         # Seconds count from now on; evaluations from the very start.
-        question = replace(question, settings=with_budget(question.settings, evaluations, seconds))
+        request = replace(request, settings=with_budget(request.settings, evaluations, seconds))
         folder, lines = resume, read_journal(resume)
     else:
         if data is None:
             raise LgfError("there is nothing to discover from; name a CSV file or a record (see `lgf records`).")
         known = {
-            "order": order, "stable": stable, "autonomous": autonomous or None, "functions": names_in(functions),
-            "bounds": bounds_in(bounds), "required": tuple(require) if require else None,
+            "order": order, "stable": stable, "autonomous": autonomous or None, "functions": split_names(functions),
+            "bounds": parse_bounds(bounds), "required": tuple(require) if require else None,
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
         problem, notes = read_problem(data, columns, forcing, initial, known)
@@ -99,8 +99,8 @@ def discover(
             settings = settings_in(settings_file, settings)
         settings = with_budget(settings, evaluations, seconds)
         grammar, trained = model_named(model)
-        question = Question(problem, grammar, settings, seed, tuple(start or ()), trained, data)
-        folder, lines = prepared(question, out or free_folder(data), notes, console), []
-    compiling(console)
-    run = asked(question, folder, lines, jobs, console)
+        request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data)
+        folder, lines = prepared(request, out or new_folder(data), notes, console), []
+    compile_kernels(console)
+    run = asked(request, folder, lines, jobs, console)
     finish(run, folder, as_json, console)

@@ -1,4 +1,4 @@
-"""The steps of `lgf discover`: options become a question, the question is asked, the answer is shown and written."""
+"""The steps of `lgf discover`: prepare the folder, execute the request, show and write the result."""
 
 import json
 import signal
@@ -11,28 +11,28 @@ import typer
 from rich.console import Console
 
 from lgf.cli.discover import Stopped
-from lgf.cli.terminal import following, show_findings
+from lgf.cli.terminal import progress_display, show_findings
 from lgf.errors import LgfError
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
-from lgf.runs.request import Question, Run, ask, refuse
+from lgf.runs.request import Request, Run, execute, refuse
 from lgf.runs.serialisation import jsonable
 
 RUNS = Path("runs")  # where runs go that were given no folder
 
 
-def prepared(question: Question, folder: Path, notes: Sequence[str], console: Console) -> Path:
+def prepared(request: Request, folder: Path, notes: Sequence[str], console: Console) -> Path:
     """The folder, made ready after everything that can be wrong was looked at."""
-    refuse(question)
-    open_run(folder, question)
+    refuse(request)
+    open_run(folder, request)
     for note in notes:
         console.print(note, style="dim", soft_wrap=True)
-    show_findings(question.findings, console)
+    show_findings(request.findings, console)
     return folder
 
 
-def free_folder(data: str) -> Path:
+def new_folder(data: str) -> Path:
     """The folder for a run on these data, with a number behind its name if that is taken."""
     folder = RUNS / Path(data).stem
     found, number = folder, 1
@@ -68,11 +68,11 @@ def _resumable(folder: Path) -> Iterator[None]:
         raise LgfError(f"{said}; what was fitted is kept, go on with: lgf discover --resume {folder}.") from error
 
 
-def asked(question: Question, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
+def asked(request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
     """The run, its fits kept in the folder's journal; what stands in `lines` is not fitted again."""
-    with _resumable(folder), _ending_as_ctrl_c(), following(question, console) as notify:
+    with _resumable(folder), _ending_as_ctrl_c(), progress_display(request, console) as notify:
         try:
-            return ask(question, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
+            return execute(request, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
         except KeyboardInterrupt as error:
             raise Stopped(
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"

@@ -40,7 +40,7 @@ def check(
 ) -> None:
     """Say what there is to know about the data before a search."""
     from lgf.cli.problem import Columns, read_problem
-    from lgf.cli.terminal import show_findings, speaking
+    from lgf.cli.terminal import make_console, show_findings
     from lgf.data import check as check_problem
     from lgf.errors import LgfError
 
@@ -54,7 +54,7 @@ def check(
         name = observation.name or f"Experiment {number}"
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
     findings = check_problem(problem)
-    show_findings(findings, speaking())
+    show_findings(findings, make_console())
     for finding in findings:
         if finding.severity == "error":
             raise LgfError(finding.sentence)
@@ -78,7 +78,7 @@ def simulate(
     from lgf.solver.trajectory import SolveStatus
 
     found = read_run(run)
-    window = found.question.problem.observations[0].window
+    window = found.request.problem.observations[0].window
     begin, end = window[0] if t0 is None else t0, window[1] if t1 is None else t1
     if not 2 <= n <= MOST_TIMES:
         raise LgfError(f"--n is {n}; give a number of times from 2 to {MOST_TIMES}.")

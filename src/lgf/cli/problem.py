@@ -71,7 +71,7 @@ def states(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
     return found[0] if len(found) == 1 else found
 
 
-def bounds_in(texts: list[str] | None) -> dict[str, Any] | None:
+def parse_bounds(texts: list[str] | None) -> dict[str, Any] | None:
     """Bounds by term from texts such as u^3=negative and u=-10:0."""
     found: dict[str, Any] = {}
     for text in texts or ():
@@ -82,6 +82,6 @@ def bounds_in(texts: list[str] | None) -> dict[str, Any] | None:
     return found or None
 
 
-def names_in(text: str | None) -> tuple[str, ...] | None:
+def split_names(text: str | None) -> tuple[str, ...] | None:
     """Names separated by commas."""
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())

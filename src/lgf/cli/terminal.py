@@ -14,7 +14,7 @@ from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
 from lgf.report.percentages import percentage
 from lgf.runs.journal import Tick
-from lgf.runs.request import Notify, Question
+from lgf.runs.request import Notify, Request
 from lgf.search.candidate import Candidate
 from lgf.search.discover import warm_up
 from lgf.search.loop import Iteration
@@ -23,18 +23,18 @@ from lgf.solver.kernels.trajectory_fit import fit_trajectory
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
-def speaking(stderr: bool = False) -> Console:
+def make_console(stderr: bool = False) -> Console:
     """A console that shows every text as it is: a column may be called 'time [h]', which Rich would take for markup."""
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
 @contextmanager
-def following(question: Question, console: Console) -> Iterator[Notify | None]:
+def progress_display(request: Request, console: Console) -> Iterator[Notify | None]:
     """Something to notify of what a run does; None where the console is no terminal."""
     if not console.is_terminal:
         yield None
         return
-    display = _Display(question)
+    display = _Display(request)
     live = Live(display, console=console, refresh_per_second=4, transient=True)
     live.start()
     try:
@@ -47,8 +47,8 @@ def following(question: Question, console: Console) -> Iterator[Notify | None]:
 class _Display:
     """Iteration, pace, the best equation so far with its error, time left."""
 
-    def __init__(self, question: Question):
-        self._limits = question.settings.search
+    def __init__(self, request: Request):
+        self._limits = request.settings.search
         self._started = time.monotonic()
         self._iteration = 0
         self._tick = Tick(0, 0.0, None, False)
@@ -85,7 +85,7 @@ class _Display:
         return f"at most {max(min(left), 0.0):.0f} s left" if left else ""
 
 
-def compiling(console: Console) -> None:
+def compile_kernels(console: Console) -> None:
     """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
     kept = kept_in(fit_trajectory)
     if kept is None:

@@ -23,7 +23,7 @@ def figures(run: Run) -> dict[str, Figure]:
 
 def trajectory_figure(run: Run) -> Figure:
     """Measured samples with the solved equation through them, and the residuals below, for each experiment."""
-    observations = run.question.problem.observations
+    observations = run.request.problem.observations
     shown = range(min(len(observations), MOST_EXPERIMENTS))
     panels = [(e, variable) for e in shown for variable in observations[e].columns]
     figure = _figure(9.0, 1.2 + 2.6 * len(panels))
@@ -37,7 +37,7 @@ def trajectory_figure(run: Run) -> Figure:
 
 
 def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variable) -> None:
-    observation = run.question.problem.observations[experiment]
+    observation = run.request.problem.observations[experiment]
     t, values = observation.t, observation.values[:, observation.columns.index(variable)]
     fine = np.union1d(t, np.linspace(t[0], t[-1], 1000))
     solved = run.trajectory(experiment, fine)

@@ -67,12 +67,12 @@ def report(run: Run, images: dict[str, bytes]) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(run.system)}</title>'
         f"<style>{_STYLE}</style></head><body>\n<h1>Latent Grammar Flow: the equation found</h1>\n{body}\n"
-        f"<footer>Seed {run.question.seed}; {_text(versions)}.</footer>\n</body></html>\n"
+        f"<footer>Seed {run.request.seed}; {_text(versions)}.</footer>\n</body></html>\n"
     )
 
 
 def _summary(run: Run) -> str:
-    problem = run.question.problem
+    problem = run.request.problem
     said = (
         f"It leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
         f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})"
@@ -113,7 +113,7 @@ def _terms(system: System) -> list[str]:
 
 def _initial(run: Run) -> str:
     rows = []
-    for observation, state in zip(run.question.problem.observations, run.best.fit.initial, strict=True):
+    for observation, state in zip(run.request.problem.observations, run.best.fit.initial, strict=True):
         row: dict[str, Any] = {"experiment": observation.name or "the record", "t": format_number(observation.t[0])}
         for variable, value in zip(run.frame.variables, state, strict=True):
             source = "given" if variable in observation.initial else "fitted"
@@ -167,7 +167,7 @@ def _front(run: Run) -> list[dict[str, Any]]:
 
 def _knowledge(run: Run) -> Sequence[str]:
     """Every piece of knowledge with the way in which it was used."""
-    known = run.question.problem.knowledge
+    known = run.request.problem.knowledge
     enforced = "; only such equations were proposed."
     uses = {
         "The system is driven": "; given to every equation.",
@@ -179,21 +179,21 @@ def _knowledge(run: Run) -> Sequence[str]:
     for sentence in known.describe():
         use = next((use for begin, use in uses.items() if sentence.startswith(begin)), enforced)
         said.append(sentence.rstrip(".") + use)
-    for observation in run.question.problem.observations:
+    for observation in run.request.problem.observations:
         name = f"Experiment {observation.name!r}" if observation.name else "The experiment"
         for signal, forcing in observation.inputs.items():
             said.append(f"{name} is driven by {signal} = {forcing.describe()}; given to every equation.")
-    said += [f"The user's own equation {text} was tried first." for text in run.question.start]
+    said += [f"The user's own equation {text} was tried first." for text in run.request.start]
     return said or ["Nothing but the data."]
 
 
 def _source(run: Run) -> str:
-    return _paragraph(f"Read from {run.question.source}.") if run.question.source else ""
+    return _paragraph(f"Read from {run.request.source}.") if run.request.source else ""
 
 
 def _data(run: Run) -> Sequence[str]:
     said = []
-    for number, o in enumerate(run.question.problem.observations, start=1):
+    for number, o in enumerate(run.request.problem.observations, start=1):
         measured = " and ".join(map(str, o.columns))
         name = o.name or f"Experiment {number}"
         said.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
@@ -201,7 +201,7 @@ def _data(run: Run) -> Sequence[str]:
 
 
 def _findings(run: Run) -> str:
-    lines = [f'<li class="{f.severity}">{_text(f.sentence)}</li>' for f in run.question.findings]
+    lines = [f'<li class="{f.severity}">{_text(f.sentence)}</li>' for f in run.request.findings]
     return "<p>The check of the data found:</p><ul>" + "".join(lines) + "</ul>" if lines else ""
 
 
@@ -209,12 +209,12 @@ def _search(run: Run) -> str:
     end = "It was interrupted; this is the best equation until then." if run.interrupted else ""
     return (
         f"{run.evaluations} equations were fitted in {_count(len(run.history), 'iteration')} and {run.seconds:.1f} "
-        f"seconds, from the grammar {run.question.grammar.name!r}. {end}"
+        f"seconds, from the grammar {run.request.grammar.name!r}. {end}"
     )
 
 
 def _settings(run: Run) -> str:
-    rows = [{"setting": name, "value": value} for name, value in _leaves(settings_to_plain(run.question.settings))]
+    rows = [{"setting": name, "value": value} for name, value in _leaves(settings_to_plain(run.request.settings))]
     return f"<details><summary>All settings</summary>{_table(rows)}</details>"
 
 

@@ -1,4 +1,4 @@
-"""A run folder: the question, every candidate, the answer in several forms; written so that a crash loses nothing.
+"""A run folder: the request, every candidate, the answer in several forms; written so that a crash loses nothing.
 
     run.json          data, knowledge, grammar, settings, seed, versions: written first, enough to start again
     candidates.jsonl  every candidate, appended as it is fitted (see `lgf.runs.journal`)
@@ -23,7 +23,7 @@ from lgf.errors import LgfError
 from lgf.expression.parse import ReadingError
 from lgf.grammar import GrammarError, read_grammar
 from lgf.runs.journal import read_lines
-from lgf.runs.request import Question, Run
+from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import (
     candidate_from_plain,
     candidate_to_plain,
@@ -40,17 +40,17 @@ from lgf.search.candidate import Candidate
 FORMAT = 2
 LARGEST = 500_000_000  # bytes of a file that is read
 JOURNAL = "candidates.jsonl"
-_QUESTION, _ANSWER = "run.json", "equation.json"
+_REQUEST, _RESULT = "run.json", "equation.json"
 _Read = TypeVar("_Read")
 
 
 def holds_run(folder: str | Path) -> bool:
     """Whether there is a run in the folder."""
-    return Path(folder).joinpath(_QUESTION).exists()
+    return Path(folder).joinpath(_REQUEST).exists()
 
 
-def open_run(folder: str | Path, question: Question) -> Path:
-    """The path of the journal in a folder made ready for this question."""
+def open_run(folder: str | Path, request: Request) -> Path:
+    """The path of the journal in a folder made ready for this request."""
     path = Path(folder)
     if holds_run(path):
         raise LgfError(f"{path} holds a run already; resume it with --resume {path}, or name another folder.")
@@ -58,22 +58,22 @@ def open_run(folder: str | Path, question: Question) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LgfError(f"the folder {path} cannot be made ({error.strerror}); name another one.") from error
-    known, data = question.problem.knowledge, problem_to_plain(question.problem)
+    known, data = request.problem.knowledge, problem_to_plain(request.problem)
     write_atomically(path / JOURNAL, b"")
     facts = {
         "format": FORMAT,
         "versions": {"lgf": __version__},
-        "seed": question.seed,
-        "model": question.grammar.name,
-        "settings": settings_to_plain(question.settings),
-        "start": list(question.start),
-        "trained": question.trained,
-        "source": question.source,
+        "seed": request.seed,
+        "model": request.grammar.name,
+        "settings": settings_to_plain(request.settings),
+        "start": list(request.start),
+        "trained": request.trained,
+        "source": request.source,
         "said": list(known.describe()),
         "problem": data,
-        "grammar": question.grammar.text,
+        "grammar": request.grammar.text,
     }
-    write_atomically(path / _QUESTION, _json(facts))
+    write_atomically(path / _REQUEST, _json(facts))
     return path / JOURNAL
 
 
@@ -81,18 +81,18 @@ def discard_run(folder: str | Path) -> None:
     """Takes a run away again, if nothing was fitted in it."""
     path = Path(folder)
     if path.joinpath(JOURNAL).is_file() and path.joinpath(JOURNAL).stat().st_size == 0:
-        path.joinpath(_QUESTION).unlink(missing_ok=True)
+        path.joinpath(_REQUEST).unlink(missing_ok=True)
         path.joinpath(JOURNAL).unlink()
         if not any(path.iterdir()):
             path.rmdir()
 
 
-def read_question(folder: str | Path, resume: bool = False) -> Question:
-    """The question of the run in the folder; to resume it, it must be of this version."""
-    facts = _facts(Path(folder), _QUESTION)
+def read_request(folder: str | Path, resume: bool = False) -> Request:
+    """The request of the run in the folder; to resume it, it must be of this version."""
+    facts = _facts(Path(folder), _REQUEST)
 
-    def read() -> Question:
-        return Question(
+    def read() -> Request:
+        return Request(
             problem=problem_from_plain(facts["problem"]),
             grammar=read_grammar(facts["grammar"], name=str(facts["model"])),
             settings=settings_from_plain(facts["settings"]),
@@ -102,15 +102,15 @@ def read_question(folder: str | Path, resume: bool = False) -> Question:
             source=str(facts.get("source") or ""),
         )
 
-    question = _checked(folder, _QUESTION, read)
-    made_by = _checked(folder, _QUESTION, lambda: str(facts["versions"]["lgf"]))
+    request = _checked(folder, _REQUEST, read)
+    made_by = _checked(folder, _REQUEST, lambda: str(facts["versions"]["lgf"]))
     if resume and made_by != __version__:
         shown = made_by[:20] if made_by.isprintable() else "of no version"
         raise LgfError(
             f"the run in {folder} was made by lgf {shown} and this is lgf {__version__}, which may search "
             "otherwise; start it anew."
         )
-    return question
+    return request
 
 
 def read_journal(folder: str | Path) -> list[str]:
@@ -119,10 +119,10 @@ def read_journal(folder: str | Path) -> list[str]:
 
 
 def write_run(run: Run, folder: str | Path) -> None:
-    """Writes the answer beside the question (and the question and journal too, where there are none)."""
+    """Writes the result beside the request (and the request and the journal too, where there are none)."""
     path = Path(folder)
     if not holds_run(path):
-        write_atomically(open_run(path, run.question), "".join(line + "\n" for line in run.journal).encode())
+        write_atomically(open_run(path, run.request), "".join(line + "\n" for line in run.journal).encode())
     system = run.system
     rows = front_rows(run)
     table = io.StringIO()
@@ -146,25 +146,25 @@ def write_run(run: Run, folder: str | Path) -> None:
         "interrupted": run.interrupted,
         "versions": run.versions,
     }
-    write_atomically(path / _ANSWER, _json(facts))
+    write_atomically(path / _RESULT, _json(facts))
 
 
 def read_run(folder: str | Path) -> Run:
     """The finished run in the folder."""
-    question = read_question(folder)
-    if not Path(folder).joinpath(_ANSWER).exists():
+    request = read_request(folder)
+    if not Path(folder).joinpath(_RESULT).exists():
         raise LgfError(f"the run in {folder} is not finished; resume it with --resume {folder}.")
-    facts = _facts(Path(folder), _ANSWER)
+    facts = _facts(Path(folder), _RESULT)
 
     def read() -> Run:
         best = candidate_from_plain(facts["best"])
         branches = tuple((float(value), float(slope)) for value, slope in facts["branches"])
-        n = len(question.problem.observations)
+        n = len(request.problem.observations)
         if len(branches) != n or len(best.fit.initial) != n:
             said = min(len(branches), len(best.fit.initial), key=lambda k: k == n)
             raise ValueError(f"initial states for {said} experiments, not {n}")
         return Run(
-            question=question,
+            request=request,
             best=best,
             front=_candidates(facts["front"]),
             indistinguishable=_candidates(facts["indistinguishable"]),
@@ -177,7 +177,7 @@ def read_run(folder: str | Path) -> Run:
             journal=tuple(read_journal(folder)),
         )
 
-    return _checked(folder, _ANSWER, read)
+    return _checked(folder, _RESULT, read)
 
 
 def front_rows(run: Run) -> list[dict[str, Any]]:
@@ -238,7 +238,7 @@ def _facts(folder: Path, name: str) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise LgfError(f"{path} cannot be read ({reason}); name the folder of a run.") from error
     facts = _checked(folder, name, lambda: json.loads(text))
-    if not isinstance(facts, dict) or (name == _QUESTION and facts.get("format") != FORMAT):
+    if not isinstance(facts, dict) or (name == _REQUEST and facts.get("format") != FORMAT):
         raise LgfError(f"{path} does not describe a run that this version can read; start the run anew.")
     return facts
 

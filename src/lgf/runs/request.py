@@ -1,4 +1,4 @@
-"""A question (data, knowledge, settings, seed) and the run that answers it."""
+"""Request (data, knowledge, settings, seed) and Run, its result."""
 
 import platform
 import warnings
@@ -41,7 +41,7 @@ Notify = Callable[[Iteration | Tick], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Request:
     """Everything that decides the outcome of a run."""
 
     problem: Problem
@@ -65,9 +65,9 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A question with its answer."""
+    """A request with its result."""
 
-    question: Question
+    request: Request
     best: Candidate
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]
@@ -93,12 +93,12 @@ class Run:
     def shown(self, candidate: Candidate) -> System:
         """The candidate's system as a reader wants it, with errors."""
         fit = candidate.fit
-        system = System(fit.skeleton, fit.values, fit.errors, self.question.problem.formulas)
+        system = System(fit.skeleton, fit.values, fit.errors, self.request.problem.formulas)
         return in_operator_form(system, fit.covariance)
 
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
         """The solution of the chosen system from the state at the start of this experiment (at its times, or t)."""
-        problem = self.question.problem
+        problem = self.request.problem
         if experiment not in range(len(problem.observations)):
             raise LgfError(f"experiment is {quoted(experiment)}; give one from 0 to {len(problem.observations) - 1}.")
         observation = problem.observations[experiment]
@@ -124,7 +124,7 @@ class Run:
         Inputs that are not given are those of the data, where they are formulas.
         """
         times = np.asarray(t, float)
-        known = {name: Forcing.from_formula(f) for name, f in self.question.problem.formulas}
+        known = {name: Forcing.from_formula(f) for name, f in self.request.problem.formulas}
         inputs = {**known, **make_inputs(_named(forcing, self.frame), times)}
         missing = [s.args[0] for s in self.frame.input_symbols if s in self.best.skeleton.symbols]
         missing = [name for name in missing if name not in inputs]
@@ -135,8 +135,8 @@ class Run:
         return solve(System(self.best.skeleton, self.best.fit.values), initial, times, inputs)
 
 
-def ask(
-    question: Question,
+def execute(
+    request: Request,
     *,
     proposers: Mapping[str, MakeProposer] = MappingProxyType({}),
     n_jobs: int = 1,
@@ -144,21 +144,21 @@ def ask(
     lines: Sequence[str] = (),
     notify: Notify | None = None,
 ) -> Run:
-    """The run that answers the question.
+    """The run that answers the request.
 
     proposers are the user's own by name; their shares stand in the settings. Every fit is appended to the journal at
     `path`; fits that stand in `lines` already are not made again. Ctrl-C ends the search with the best so far; a second
     one, or one before anything was fitted, raises KeyboardInterrupt.
     """
-    problem, grammar = question.problem, question.grammar
-    refuse(question, proposers)
+    problem, grammar = request.problem, request.grammar
+    refuse(request, proposers)
     with interruptible() as interrupts:
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
         try:
             discovery = discover(
-                problem, grammar, question.settings,
-                proposers={**proposers_for(grammar, question.trained), **proposers},
-                seed=question.seed, warm=question.proposals, mapper=journal,
+                problem, grammar, request.settings,
+                proposers={**proposers_for(grammar, request.trained), **proposers},
+                seed=request.seed, warm=request.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
         except SystemError as error:
@@ -169,7 +169,7 @@ def ask(
     assessed = {c.skeleton.structure: _assessed(c, discovery) for c in (*discovery.front, *judged.values())}
     record = discovery.target.record
     return Run(
-        question=question,
+        request=request,
         best=assessed[discovery.best.skeleton.structure],
         front=tuple(assessed[c.skeleton.structure] for c in discovery.front),
         indistinguishable=tuple(assessed[c.skeleton.structure] for c in discovery.indistinguishable),
@@ -184,19 +184,19 @@ def ask(
     )
 
 
-def refuse(question: Question, proposers: Iterable[str] = ()) -> None:
-    """Raises LgfError if the question cannot be answered: an error in the data, no input where one is needed, a share
+def refuse(request: Request, proposers: Iterable[str] = ()) -> None:
+    """Raises LgfError if the request cannot be executed: an error in the data, no input where one is needed, a share
     of a proposer that is neither of the package nor among the user's own `proposers`."""
-    check_proposers(question.settings, proposers)
-    for finding in question.findings:
+    check_proposers(request.settings, proposers)
+    for finding in request.findings:
         if finding.severity == "error":
             raise LgfError(finding.sentence)
-    if question.grammar.template == "given forcing" and not question.problem.forced:
+    if request.grammar.template == "given forcing" and not request.problem.forced:
         raise LgfError(
-            f"every equation of the grammar {quoted(question.grammar.name)} has a given input, but none is given; "
+            f"every equation of the grammar {quoted(request.grammar.name)} has a given input, but none is given; "
             "give a forcing, or take another model."
         )
-    _ = question.proposals
+    _ = request.proposals
 
 
 def warn(findings: Sequence[Finding]) -> None:

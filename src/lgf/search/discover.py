@@ -20,7 +20,7 @@ from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
-from lgf.search.mixture import MakeProposer, make_schedule
+from lgf.search.mixture import FLOW, MakeProposer, make_schedule
 from lgf.search.objective import Criterion
 from lgf.search.select import (
     choose,
@@ -102,7 +102,8 @@ def discover(
         for frame in frames
     }
     # A grammar says equations of one state; systems come from the user, as equations or by a proposer of their own.
-    spoken = frames if not warm and not proposers else [frame for frame in frames if len(frame.states) == 1]
+    from_user = bool(warm) or any(name != FLOW for name in proposers)
+    spoken = [frame for frame in frames if len(frame.states) == 1 or not from_user]
     languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in spoken]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     mapper = mapper or joblib_map(n_jobs)
