@@ -72,7 +72,7 @@ def simulate(
     """Solve the equation of a run, from any initial state and under any input, and give a table."""
     import numpy as np
 
-    from lgf.cli.problem import states
+    from lgf.cli.problem import parse_initial
     from lgf.errors import LgfError
     from lgf.runs.folder import read_run, write_atomically
     from lgf.solver.trajectory import SolveStatus
@@ -85,7 +85,7 @@ def simulate(
     if not (np.isfinite(begin) and np.isfinite(end) and begin < end):
         raise LgfError(f"the times go from {begin:g} to {end:g}; the last one must be later than the first.")
     t = np.linspace(begin, end, n)
-    start = states(initial) if initial is not None else None
+    start = parse_initial(initial) if initial is not None else None
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
     if start is not None:

@@ -34,7 +34,7 @@ def read_problem(
         forcing = forcing or record.forcing
         known = {"forced": record.forced, **known}
         known = {**known, **{k: getattr(record, k) for k in ("order", "stable") if known.get(k) is None}}
-    start = states(initial) if initial is not None else record.initial if record is not None else None
+    start = parse_initial(initial) if initial is not None else record.initial if record is not None else None
     packaged = None if record is None else as_file(files("lgf.data").joinpath("records", record.file))
     with packaged or nullcontext(Path(data)) as path:
         reading = read_observations(
@@ -60,15 +60,25 @@ def _filled(columns: Columns, record: Record) -> Columns:
     )
 
 
-def states(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
-    """The initial state in text such as 0,1.5; one for each experiment if separated by semicolons."""
+InitialState = tuple[float, ...] | dict[str, float]
+
+
+def parse_initial(text: str) -> InitialState | list[InitialState]:
+    """The initial state in text such as 0,1.5 or prey=8.3,predator=3.4; one for each experiment, separated by `;`."""
     try:
-        found = [tuple(float(x) for x in part.split(",")) for part in text.split(";")]
+        states = [_initial_state(part) for part in text.split(";")]
     except ValueError as error:
         raise LgfError(
-            f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5."
+            f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5 or prey=8.3."
         ) from error
-    return found[0] if len(found) == 1 else found
+    return states[0] if len(states) == 1 else states
+
+
+def _initial_state(text: str) -> InitialState:
+    if "=" not in text:
+        return tuple(float(x) for x in text.split(","))
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name.strip(): float(value) for name, _, value in pairs}
 
 
 def parse_bounds(texts: list[str] | None) -> dict[str, Any] | None:
