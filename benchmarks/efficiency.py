@@ -59,7 +59,7 @@ def _default(language: Language, target: Target, model: str, seed: int) -> Seque
     make = flow_proposers(load_bundle(model))
     return [
         (EnumerationProposer([language]), 2),
-        (make([language], {target.order: target}, DiscoverySettings(), seed), 1),
+        (make([language], {target.frame: target}, DiscoverySettings(), seed), 1),
     ]
 
 
@@ -77,7 +77,7 @@ METHODS: dict[str, Make] = {
         (EnumerationProposer([language]), 2),
         (
             MixedProposer(
-                MissingTermProposer([language], {target.order: target}), EvolutionProposer([language], seed), 0.6
+                MissingTermProposer([language], {target.frame: target}), EvolutionProposer([language], seed), 0.6
             ),
             1,
         ),
@@ -137,13 +137,11 @@ def study(
     """These methods on one problem, a line per run."""
     named = problems()[problem_id]
     problem = named.observe(seed=0)
-    order = problem.knowledge.order
-    assert order is not None
-    target = make_target(
-        problem, order, [complete(o, order, "auto", problem.forcing(e)) for e, o in enumerate(problem.observations)]
-    )
-    language = make_language(load_grammar(model), problem, target)
-    evaluator = Evaluator({order: target}, problem.knowledge, stability=True)
+    (frame,) = problem.frames
+    completions = [complete(o, frame, "auto", problem.signals(e)) for e, o in enumerate(problem.observations)]
+    target = make_target(problem, frame, completions)
+    language = make_language(load_grammar(model), problem, frame, target.ranges)
+    evaluator = Evaluator({frame: target}, problem.knowledge, stability=True)
     fitted: dict[tuple[str, float], tuple[Candidate, float]] = {}
     settings = SearchSettings(
         population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0, patience=None

@@ -13,6 +13,7 @@ from lgf.fit.target import make_target
 from lgf.flow_proposer import FlowProposer, FlowSettings
 from lgf.grammar import load_grammar, unpad
 from lgf.language.language import make_language
+from lgf.language.sentences import grammar_frame
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import load_bundle, save_bundle
 from lgf.latent.sampling import sample
@@ -36,12 +37,13 @@ def bundle():
 
 @pytest.fixture(scope="module")
 def stage(bundle):
-    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
+    truth = solve(System.read("u' = 2.1*u - 0.5*u^2"), (0.13,), T).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(T))
     problem = Problem((Observation(T, noisy, initial=(0.13,)),), Knowledge(order=1))
-    target = make_target(problem, 1, [complete(problem.observations[0], 1)])
-    language = make_language(bundle.grammar, problem, target)
-    evaluator = Evaluator({1: target}, problem.knowledge)
+    (frame,) = problem.frames
+    target = make_target(problem, frame, [complete(problem.observations[0], frame)])
+    language = make_language(bundle.grammar, problem, frame, target.ranges)
+    evaluator = Evaluator({frame: target}, problem.knowledge)
     population = Population()
     for proposal in EnumerationProposer([language]).ask(150):
         if population.claim(proposal.skeleton.structure):
@@ -60,13 +62,13 @@ def test_proposals_keep_to_what_is_known_and_repeat_by_seed(bundle, stage):
     found = ask()
     assert found == ask()
     assert len(found) >= 40
-    assert all(Skeleton.read(text).order == 1 for text in found)
+    assert all(Skeleton.read(text).frame == language.frame for text in found)
     assert len(set(found)) > 20
 
 
 def test_screened_and_guided_proposals_fit_better_than_free_ones(bundle, stage):
     language, target, population = stage
-    evaluator = Evaluator({1: target})
+    evaluator = Evaluator({target.frame: target})
     free = FlowSettings(renoised=0.0, guided=False, screening=1)
     medians = []
     for settings in (free, replace(free, guided=True), replace(free, guided=True, screening=3)):
@@ -98,7 +100,7 @@ def test_elites_lose_one_or_two_summands_or_some_tokens(bundle, stage):
     language, _, population = stage
     proposer = FlowProposer(bundle, [language], 0)
     proposer.tell(population)
-    elites = proposer._elites[1]
+    elites = proposer._elites[language.frame]
     tokens, masks = proposer._noised(elites, 300, 400)
     assert masks[300:].all()
     assert all((elites == row).all(1).any() for row in tokens[:300])
@@ -119,8 +121,8 @@ def test_asked_for_nothing_it_gives_nothing(bundle, stage):
 def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
     language, target, _ = stage
     make = proposer_for(load_grammar("standard"))
-    assert isinstance(make([language], {1: target}, DiscoverySettings(), 0), MixedProposer)
-    assert isinstance(make([language], {1: target}, PRESETS["paper"], 0), FlowProposer)
+    assert isinstance(make([language], {target.frame: target}, DiscoverySettings(), 0), MixedProposer)
+    assert isinstance(make([language], {target.frame: target}, PRESETS["paper"], 0), FlowProposer)
     other = replace(load_grammar("b1"), name="standard")
     assert proposer_for(other) is without_model
     save_bundle(bundle, tmp_path / "mine")
@@ -140,7 +142,7 @@ def test_the_guides_of_order_lead_to_the_order_of_the_language(bundle, stage):
     language, _, _ = stage
     proposer = FlowProposer(bundle, [language], 0, FlowSettings(static=True))
     for order in (1, 2):
-        guides = proposer._guides(replace(language, order=order), objective=False)[:1]
+        guides = proposer._guides(replace(language, frame=grammar_frame(order, False)), objective=False)[:1]
         tokens = sample(bundle.denoiser, 200, 0, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
-        assert np.mean([s is not None and s.order == order for s in found]) >= 0.9
+        assert np.mean([s is not None and s.frame.orders == (order,) for s in found]) >= 0.9
