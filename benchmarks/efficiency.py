@@ -22,7 +22,6 @@ from benchmarks.recording import append, rows
 from benchmarks.surroundings import machine, versions
 from lgf.fit.target import Target, make_target
 from lgf.flow_proposer import FlowProposer, flow_proposers
-from lgf.settings.flow import FlowSettings, SamplingSettings
 from lgf.grammar import load_grammar
 from lgf.language.language import Language, make_language
 from lgf.latent.bundle import load_bundle
@@ -38,6 +37,7 @@ from lgf.search.proposers.basic import (
     Proposer,
 )
 from lgf.search.settings import PAPER, DiscoverySettings
+from lgf.settings.flow import FlowSettings, SamplingSettings
 from lgf.smoothing.complete import complete
 
 OTHERS = ("b1/10", "b1/13", "b1/27", "b1/28", "b2/ode2", "b2/nlode2", "b2/nlode3", "b2/nlode5")
@@ -59,11 +59,11 @@ def _flow(settings: FlowSettings) -> Make:
 
 def _default(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
     flow = {FLOW: flow_proposers(load_bundle(model))}
-    return make_schedule([language], {target.order: target}, DiscoverySettings(), seed, flow)
+    return make_schedule([language], {target.frame: target}, DiscoverySettings(), seed, flow)
 
 
 def _without_model(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
-    return make_schedule([language], {target.order: target}, DiscoverySettings(), seed, {})
+    return make_schedule([language], {target.frame: target}, DiscoverySettings(), seed, {})
 
 
 METHODS: dict[str, Make] = {
@@ -132,13 +132,11 @@ def study(
     """These methods on one problem, a line per run."""
     named = problems()[problem_id]
     problem = named.observe(seed=0)
-    order = problem.knowledge.order
-    assert order is not None
-    target = make_target(
-        problem, order, [complete(o, order, "auto", problem.forcing(e)) for e, o in enumerate(problem.observations)]
-    )
-    language = make_language(load_grammar(model), problem, target)
-    evaluator = Evaluator({order: target}, problem.knowledge, assess_all=True)
+    (frame,) = problem.frames
+    completions = [complete(o, frame, "auto", problem.signals(e)) for e, o in enumerate(problem.observations)]
+    target = make_target(problem, frame, completions)
+    language = make_language(load_grammar(model), problem, frame, target.ranges)
+    evaluator = Evaluator({frame: target}, problem.knowledge, assess_all=True)
     fitted: dict[tuple[str, float], tuple[Candidate, float]] = {}
     settings = SearchSettings(
         population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0, patience=None

@@ -70,14 +70,15 @@ def _draw(axes: Any, problem: NamedProblem, line: dict[str, Any] | None) -> None
     if line is not None:
         data = observed(problem, Options(**line["options"]), line["seed"]).observations[0]
         axes.plot(data.t, data.values[:, 0], ".", ms=2, color="0.7", label="data")
-    axes.plot(truth.t, truth.states[:, k], color="black", lw=1, label="truth")
+    axes.plot(truth.t, truth.values[:, k], color="black", lw=1, label="truth")
     if line is not None:
-        equation = System.read(line["equation"], problem.forcing)
-        start = truth.states[first, : equation.order]
-        highest = truth.states[first : first + 3, min(equation.order, problem.order)]
+        equation = System.read(line["equation"], problem.formulas)
+        order = equation.frame.orders[0]
+        start = truth.values[first, :order]
+        highest = truth.values[first : first + 3, min(order, problem.order)]
         t = truth.t[first:]
         branch = (float(highest[0]), float((highest[1] - highest[0]) / (t[1] - t[0])))
-        states = solve(equation, tuple(start), t, problem.given_forcing, branch=branch).states
+        states = solve(equation, tuple(start), t, problem.inputs, branch=branch).values
         if k < states.shape[1]:
             axes.plot(t, states[:, k], "--", color="tab:red", lw=1, label="found")
     axes.set_title(f"{problem.id.removeprefix(benchmark_of(problem.id) + '/')} (u{chr(39) * k})", fontsize="small")

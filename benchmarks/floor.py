@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from benchmarks.choosing import PUBLISHED, benchmark_of, chosen, true_skeleton, written_skeleton
-from benchmarks.problems import NamedProblem, Score
+from benchmarks.problems import NamedProblem, Score, frame_of
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.fit.target import make_target
 from lgf.search.candidate import Population, Proposal
@@ -41,9 +41,10 @@ class Fit:
 def fit_truth(problem: NamedProblem, seed: int, form: str = "written") -> Fit:
     """The default fit from no start, then the finalists' refit, each scored by the independent judge."""
     data = problem.observe(seed=seed)
-    completions = [complete(o, problem.order, "auto", data.forcing(e)) for e, o in enumerate(data.observations)]
-    target = make_target(data, problem.order, completions)
-    evaluator = Evaluator({problem.order: target}, data.knowledge)
+    frame = frame_of(data, problem.order)
+    completions = [complete(o, frame, "auto", data.signals(e)) for e, o in enumerate(data.observations)]
+    target = make_target(data, frame, completions)
+    evaluator = Evaluator({frame: target}, data.knowledge)
     with threadpool_limits(limits=1):  # processor time of one core
         began = time.process_time()
         candidate = evaluator(Proposal(FORMS[form](problem), bits=0.0))

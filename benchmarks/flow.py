@@ -12,6 +12,7 @@ import torch
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.grammar import restrict, unpad
 from lgf.language.language import Language
+from lgf.language.sentences import grammar_frame
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import ModelBundle, bundle_names, load_bundle
 from lgf.latent.flow import noised
@@ -69,7 +70,8 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
     if "order" in bundle.predictors:
         guides.append(Guide(bundle.predictors["order"], 2))
     order = 2 if "order" in bundle.predictors else 1
-    language = Language(bundle.grammar, order, False, restrict(bundle.grammar, order=order))
+    frame = grammar_frame(order, False)
+    language = Language(bundle.grammar, frame, False, restrict(bundle.grammar, order=order))
     for exact in (True, False):
         settings = SamplingSettings(steps=10, exact_guidance=exact)
         began = time.perf_counter()

@@ -34,12 +34,13 @@ HOSTILE = [
 def run_batch(grammar_name: str, problem_id: str, n: int, seed: int) -> tuple[list[float], Counter, list[str]]:
     """(CPU seconds of each fit, statuses, complaints) of n random skeletons on one problem."""
     problem = problems()[problem_id].observe(seed=0)
-    order = problem.knowledge.order
-    target = make_target(problem, order, [complete(o, order, "whittaker") for o in problem.observations])
-    language = make_language(load_grammar(grammar_name), problem, target)
+    frame = problem.frames[0]
+    completions = [complete(o, frame, "whittaker", problem.signals(e)) for e, o in enumerate(problem.observations)]
+    target = make_target(problem, frame, completions)
+    language = make_language(load_grammar(grammar_name), problem, frame, target.ranges)
     skeletons = [p.skeleton for p in MonteCarloProposer([language], seed).ask(n)]
-    if order == 1:
-        skeletons += [Skeleton.read(text) for text in HOSTILE]
+    if frame.orders == (1,):
+        skeletons += [Skeleton.read(text, frame) for text in HOSTILE]
     fit_constants(skeletons[0], target)
     times, statuses, complaints = [], Counter(), []
     for skeleton in skeletons:

@@ -1,5 +1,3 @@
-from lgf.language.sentences import skeleton_of
-
 """What a grammar is worth: the bits of true equations, and its redundancy. `python benchmarks/grammar_bits.py`.
 
 Bits of an equation are those of the cheapest derivation with its structure, order and forcing being known. How far
@@ -18,6 +16,7 @@ from benchmarks.problems import problems
 from lgf.equation.system import System
 from lgf.grammar import Grammar, enumerate_derivations, load_grammar, restrict, spell
 from lgf.language.cheapest_derivation import bits_of
+from lgf.language.sentences import grammar_frame, skeleton_of
 
 CASES = ((1, False), (1, True), (2, False), (2, True))
 LISTED_BITS = 14.0
@@ -26,7 +25,7 @@ LISTED_BITS = 14.0
 def measure(name: str = "standard") -> dict:
     """Bits of every named problem and textbook equation, their summaries, and the redundancy."""
     grammar = load_grammar(name)
-    named = {p.id: bits_of(grammar, p.true_equation(), p.order, p.forcing is not None) for p in problems().values()}
+    named = {p.id: bits_of(grammar, p.true_equation(), p.forcing is not None) for p in problems().values()}
     with Path(__file__).with_name("textbook.csv").open(encoding="utf-8", newline="") as file:
         textbook = {row["name"]: bits_of(grammar, System.read(row["equation"])) for row in csv.DictReader(file)}
     published = [bits for id_, bits in named.items() if not id_.startswith("b4/")]
@@ -53,7 +52,7 @@ def redundancy(grammar: Grammar) -> dict[str, float]:
     for order, forced in CASES:
         allowed = restrict(grammar, order=order, forced=forced)
         sentences = [spell(grammar, d) for _, d in enumerate_derivations(grammar, LISTED_BITS, allowed=allowed)]
-        structures = {skeleton_of(grammar.template, s, order).structure for s in sentences}
+        structures = {skeleton_of(grammar.template, s, grammar_frame(order, forced)).structure for s in sentences}
         figures[f"order {order}, {'forced' if forced else 'free'}"] = 1 - len(structures) / len(sentences)
         all_derivations += len(sentences)
         all_structures += len(structures)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.choosing import stated, true_skeleton
-from benchmarks.problems import NamedProblem, Score
+from benchmarks.problems import NamedProblem, Score, frame_of
+from lgf.equation.system import System
 from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import make_language
@@ -20,7 +21,7 @@ from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus, relative_l2
 
 
-def judged(problem: NamedProblem, equation: Equation) -> dict[str, Any]:
+def judged(problem: NamedProblem, equation: System) -> dict[str, Any]:
     """Errors, complexity by the paper's count, exact structure or not, and generalisation where it can be tested."""
     facts = {
         "equation": equation.text,
@@ -39,18 +40,18 @@ def errors_of(score: Score) -> list[float]:
     return [score.u, score.du] if score.d2u is None else [score.u, score.du, score.d2u]
 
 
-def from_other_start(problem: NamedProblem, equation: Equation) -> dict[str, Any] | None:
+def from_other_start(problem: NamedProblem, equation: System) -> dict[str, Any] | None:
     """Relative L2 error (at most 1) and R2 (at least -1) of u from the problem's other initial state, if it has one.
 
     "own" says whether that state is a choice of this project's, none being published.
     """
     own = problem.other_initial is None
     start = problem.own_other_initial if own else problem.other_initial
-    if start is None or equation.order != len(start):
+    if start is None or equation.frame.dimension != len(start):
         return None
-    truth = solve_by_reference(problem.true_equation(), start, problem.t, problem.given_forcing)
+    truth = solve_by_reference(problem.true_equation(), start, problem.t, problem.inputs)
     assert truth.status is SolveStatus.OK, f"{problem.id} does not solve from {start}: {truth.status}"
-    found = solve_by_reference(equation, start, problem.t, problem.given_forcing)
+    found = solve_by_reference(equation, start, problem.t, problem.inputs)
     if found.status is not SolveStatus.OK:
         return {"error": 1.0, "r2": -1.0, "own": own}
     spread = float(np.sum((truth.u - np.mean(truth.u)) ** 2))
@@ -66,8 +67,9 @@ def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> d
     "not said" (no derivation of the grammar), "wrongly chosen" (the objective prefers what was found), "not proposed",
     "badly fitted" (tried, but its fit in the search was worse than it can be).
     """
-    language = make_language(grammar, found.problem, found.targets[problem.order])
-    said = encoding(grammar, problem.true_equation(), problem.order, problem.forcing is not None)
+    frame = frame_of(found.problem, problem.order)
+    language = make_language(grammar, found.problem, frame, found.targets[frame].ranges)
+    said = encoding(grammar, problem.true_equation(), problem.forcing is not None)
     skeleton = None if said.derivation is None else language.skeleton(said.derivation)
     bits = math.inf if said.derivation is None else language.bits(said.derivation)
     if skeleton is None or not math.isfinite(bits):

@@ -77,13 +77,18 @@ class NamedProblem:
         return {} if self.given_forcing is None else {"F": self.given_forcing}
 
     @property
+    def formulas(self) -> dict[str, str]:
+        """The formulas of the known inputs by name, as `System.read` takes them."""
+        return {} if self.forcing is None else {"F": self.forcing}
+
+    @property
     def columns(self) -> tuple[Variable, ...]:
-        """U .. u^(order)."""
+        """The variables u, u', ... up to the order."""
         return Frame((("u", self.order),)).columns
 
     def true_equation(self) -> System:
         """The equation that made the data, F standing for the forcing."""
-        return System.read(self.equation, None if self.forcing is None else {"F": self.forcing})
+        return System.read(self.equation, self.formulas)
 
     def truth(self) -> Trajectory:
         """The clean trajectory, u .. u^(order): analytic where a solution is known, else a tight SciPy solve."""
@@ -106,7 +111,7 @@ class NamedProblem:
         clean = self.truth().values[:, self.observed]
         rng = np.random.default_rng([self.index, seed])
         values = clean + noise * np.std(clean) * rng.standard_normal(len(clean))
-        initial = self.initial if "initial" in self.known else None
+        initial = self.initial if "initial" in self.known else {}
         observation = Observation(self.t, values, self.columns[self.observed], initial=initial, name=self.id)
         knowledge = Knowledge(
             order=self.order if "order" in self.known else None,
@@ -164,6 +169,12 @@ def problem_named(name: str) -> NamedProblem:
         near = [known for known in problems() if name.lower() in known] or list(problems())[:3]
         raise LgfError(f"there is no problem named {quoted(name)}; did you mean {', '.join(near[:5])}?")
     return found
+
+
+def frame_of(problem: Problem, order: int) -> Frame:
+    """The frame of the problem's one state at this order, under its inputs."""
+    (name,) = problem.states
+    return Frame(((name, order),), problem.inputs)
 
 
 def _derivatives(solution: str, order: int) -> list[Expression]:

@@ -11,7 +11,7 @@ from benchmarks.choosing import benchmark_of
 from benchmarks.problems import NamedProblem, problems
 from lgf.equation.complexity import complexity
 from lgf.expression.parse import read_equation, read_expression
-from lgf.expression.tree import F, substitute
+from lgf.expression.tree import signal, substitute
 
 HERE = Path(__file__).parent
 COLUMNS = ("rel_l2_u", "rel_l2_du", "rel_l2_d2u")
@@ -58,8 +58,8 @@ def published(benchmark: str) -> list[dict[str, Any]]:
 def true_complexity(problem: NamedProblem) -> int:
     """The paper's count for the true equation as it is written down, forcing included."""
     left, right = read_equation(problem.equation)
-    forcing = {} if problem.forcing is None else {F: read_expression(problem.forcing)}
-    return complexity(substitute(left, forcing), substitute(right, forcing))
+    inputs = {signal(name): read_expression(formula) for name, formula in problem.formulas.items()}
+    return complexity(substitute(left, inputs), substitute(right, inputs))
 
 
 def mean_errors(errors: list[list[float]]) -> list[float]:

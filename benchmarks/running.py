@@ -93,7 +93,7 @@ def observed(problem: NamedProblem, options: Options, seed: int) -> Problem:
         observation,
         t=observation.t[:: options.thin],
         values=observation.values[:: options.thin],
-        initial=observation.initial if options.initial else None,
+        initial=observation.initial if options.initial else {},
     )
     return replace(data, observations=(thinned,))
 
@@ -104,7 +104,7 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
     load = load_average()
     if options.peer is not None:
         answer = ask(options.peer, data, problem.order, seed)
-        equation = System.read(answer.pop("equation"), problem.forcing)
+        equation = System.read(answer.pop("equation"), problem.formulas)
         facts = answer | {"evaluations": None, "truth": None}
         cores = CORES
     else:

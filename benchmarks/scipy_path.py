@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from lgf.data.observation import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.sympy_conversion import to_sympy
-from lgf.expression.tree import F, substitute
+from lgf.expression.tree import signal, substitute
 from lgf.fit.settings import FitSettings
 
 RTOL = 1e-5
@@ -34,9 +34,9 @@ class ScipyFit:
 def fit_by_scipy(skeleton: Skeleton, problem: Problem) -> ScipyFit:
     """The skeleton, of degree 1 in its highest derivative, fitted to the one measured column of a single experiment."""
     (observation,), settings = problem.observations, FitSettings()
-    (measured,) = observation.measured
-    data, t, order = observation.values[:, 0], observation.t, skeleton.order
-    assert observation.initial is not None
+    (measured,) = observation.columns
+    data, t, frame = observation.values[:, 0], observation.t, skeleton.frame
+    start = [observation.initial[variable] for variable in frame.variables]
     scalar, vector = _right_sides(skeleton, problem)
     power = float(np.mean(data**2))
     evaluations = 0
@@ -51,12 +51,13 @@ def fit_by_scipy(skeleton: Skeleton, problem: Problem) -> ScipyFit:
             return [*state[1:], scalar(time, *state, *values)]
 
         try:
-            solved = solve_ivp(slope, (t[0], t[-1]), observation.initial, method="RK45", t_eval=t, rtol=RTOL)
+            solved = solve_ivp(slope, (t[0], t[-1]), start, method="RK45", t_eval=t, rtol=RTOL)
         except (OverflowError, ZeroDivisionError, ValueError):  # math's answer to a state that has blown up
             return FAILED
         if not solved.success:
             return FAILED
-        predicted = solved.y[measured] if measured < order else vector(t, *solved.y, *values)
+        below = measured in frame.variables
+        predicted = solved.y[frame.positions[measured]] if below else vector(t, *solved.y, *values)
         error = float(np.mean((predicted - data) ** 2)) / power
         return error if np.isfinite(error) else FAILED
 
@@ -79,14 +80,13 @@ def _right_sides(skeleton: Skeleton, problem: Problem) -> tuple[Callable, Callab
     coefficients = skeleton.polynomial
     assert coefficients is not None
     right = -coefficients[0] / coefficients[1]
-    forcing = problem.forcing()
-    if forcing is not None and forcing.formula is not None:
-        right = substitute(right, {F: forcing.formula})
+    right = substitute(right, {signal(name): formula for name, formula in problem.formulas})
     t = sympy.Symbol("t")
-    u = sympy.Function("u")(t)
-    states = sympy.symbols(f"y0:{skeleton.order}")
+    (name, order) = skeleton.frame.states[0]
+    u = sympy.Function(name)(t)
+    states = sympy.symbols(f"y0:{order}")
     plain = to_sympy(right)
-    for k in reversed(range(skeleton.order)):
+    for k in reversed(range(order)):
         plain = plain.subs(sympy.Derivative(u, (t, k)) if k else u, states[k])
     arguments = [t, *states, *sympy.symbols(f"C0:{skeleton.n_constants}")]
     return sympy.lambdify(arguments, plain, "math"), sympy.lambdify(arguments, plain, "numpy")

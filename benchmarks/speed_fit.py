@@ -7,7 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.choosing import chosen, true_skeleton
-from benchmarks.problems import problem_named
+from benchmarks.problems import frame_of, problem_named
 from benchmarks.scipy_path import FAILED, fit_by_scipy
 from benchmarks.timing import best_time
 from lgf.data.observation import Problem
@@ -24,8 +24,9 @@ from lgf.smoothing.complete import complete
 
 def target_of(problem: Problem, order: int) -> Target:
     """What candidates of this order are fitted to."""
-    completions = [complete(o, order, "auto", problem.forcing(e)) for e, o in enumerate(problem.observations)]
-    return make_target(problem, order, completions)
+    frame = frame_of(problem, order)
+    completions = [complete(o, frame, "auto", problem.signals(e)) for e, o in enumerate(problem.observations)]
+    return make_target(problem, frame, completions)
 
 
 def against_scipy(only: str | None = None) -> list[dict]:
@@ -60,7 +61,7 @@ def against_scipy(only: str | None = None) -> list[dict]:
 
 def draws(grammar: str, problem: Problem, target: Target, n: int, seed: int = 0) -> list[Proposal]:
     """The first n Monte Carlo draws that say an equation about the problem."""
-    proposer = MonteCarloProposer([make_language(load_grammar(grammar), problem, target)], seed)
+    proposer = MonteCarloProposer([make_language(load_grammar(grammar), problem, target.frame, target.ranges)], seed)
     found: list[Proposal] = []
     while len(found) < n:
         found += proposer.ask(n)
@@ -90,7 +91,7 @@ def two_threads(n: int = 400, repetitions: int = 3) -> float:
     data = problem_named("b3/duffing").observe()
     target = target_of(data, 2)
     proposals = draws("b3", data, target, n)
-    evaluator = Evaluator({2: target})
+    evaluator = Evaluator({target.frame: target})
     one, two = (_wall_time(evaluator, proposals, jobs, repetitions) for jobs in (1, 2))
     return one / two
 

@@ -17,7 +17,7 @@ from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.residual import residual_loss
-from lgf.solver.kernels.trajectory_fit import fit_trajectory
+from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 from lgf.solver.program import compile_skeleton
 
 _CLOCK = "import json, time; wall = time.perf_counter()\n"
@@ -52,29 +52,25 @@ def kernels() -> dict[str, float]:
     target = target_of(data, 2)
     skeletons = [p.skeleton for p in draws("b3", data, target, 200)]
     true = true_skeleton(named)
-    compiled = compile_skeleton(true, target.formula)
-    basis, flow, settings = compiled.basis, compiled.flow, FitSettings()
+    compiled = compile_skeleton(true, target.formulas)
+    (equation,), settings = compiled.equations, FitSettings()
     values = np.array(fit_constants(true, target).values)
     weight = np.ones(len(target.t))
 
     def residual() -> None:
-        residual_loss(
-            basis.code, basis.outputs, basis.literals, basis.n_registers, compiled.order, compiled.n_constants,
-            compiled.linear, values, target.t, target.states, target.forcing, weight,
-        )  # fmt: skip
+        residual_loss(equation.basis, equation.linear, values, target.t, target.columns, target.inputs, weight)
 
     starts = np.tile(values, (LANES, 1))
     unlimited = np.full(compiled.n_constants, np.inf)
+    once = Search(settings.rtol, settings.steps_per_solve, target.with_highest, -1.0, 0, 0.0, 0.0, 0.0, 0.0, 0)
 
     def trajectories() -> None:
         fit_trajectory(
-            flow.code, flow.outputs, compiled.degree, flow.literals, flow.n_registers, compiled.order,
-            compiled.n_constants, target.record, target.windows(), starts, -unlimited, unlimited, settings.rtol,
-            settings.steps_per_solve, target.with_top, -1.0, 0, 0.0, 0.0, 0.0, 0.0, 0,
-        )  # fmt: skip
+            compiled.flow, compiled.n_constants, target.record, target.windows(), starts, -unlimited, unlimited, once
+        )
 
     compile_anew = compile_skeleton.__wrapped__
-    compiling = best_time(lambda: [compile_anew(s, target.formula) for s in skeletons]) / len(skeletons)
+    compiling = best_time(lambda: [compile_anew(s, target.formulas) for s in skeletons]) / len(skeletons)
     return {
         "compile_skeleton_ms": 1e3 * compiling,
         "residual_loss_us": 1e6 * best_time(residual, calls=2000),

@@ -1,5 +1,3 @@
-from lgf.language.sentences import skeleton_of
-
 """Speed of the symbolic layer: `python benchmarks/speed_symbolic.py` prints what `measure()` returns."""
 
 import json
@@ -12,6 +10,7 @@ from lgf.equation.complexity import node_count
 from lgf.equation.structure import structure
 from lgf.expression.canonical import canonical
 from lgf.expression.parse import read_equation, read_expression
+from lgf.language.sentences import grammar_frame, skeleton_of
 
 SENTENCES = (
     "C*u + C*u' + C*u^3 + C*sin(C*t)*u'^2",
@@ -46,6 +45,7 @@ def measure() -> dict[str, float]:
     rounds = 50
     trees = [read_expression(s) for s in SENTENCES]
     sides = [read_equation(f"{s} = F") for s in SENTENCES]
+    frame = grammar_frame(3, False)
     per_sentence = 1e6 / (rounds * len(SENTENCES))
     return {
         "read_us": per_sentence * _seconds(lambda: [read_expression(s) for _ in range(rounds) for s in SENTENCES]),
@@ -53,7 +53,7 @@ def measure() -> dict[str, float]:
         "structure_us": per_sentence * _seconds(lambda: [structure(*s) for _ in range(rounds) for s in sides]),
         "node_count_us": per_sentence * _seconds(lambda: [node_count(e) for _ in range(rounds) for e in trees]),
         "sentence_to_skeleton_us": per_sentence
-        * _seconds(lambda: [skeleton_of("explicit", e, 3) for _ in range(rounds) for e in trees]),
+        * _seconds(lambda: [skeleton_of("explicit", e, frame) for _ in range(rounds) for e in trees]),
         "import_lgf_ms": 1e3 * _import_seconds("lgf"),
         "import_lgf_ode_skeleton_ms": 1e3 * _import_seconds("lgf.equation.skeleton"),
     }

@@ -17,7 +17,7 @@ from lgf.errors import LgfError
 from lgf.expression.parse import ReadingError, read_equation
 from lgf.grammar import Grammar, GrammarError, Rule, read_grammar
 from lgf.grammar.tables import NEVER, tables
-from lgf.language.sentences import NoEquation
+from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
 from lgf.latent.bundle import load_bundle
 from lgf.runs.folder import _checked
 from lgf.training.recipe import load_recipe
@@ -132,7 +132,7 @@ def test_what_the_canonical_form_cannot_do_in_time_is_not_read(inner):
     with pytest.raises(ReadingError, match="deep"):
         read_equation(f"u' = {text}")
     with pytest.raises(NoEquation) as caught:
-        skeleton_of("explicit", text, 1)
+        skeleton_of("explicit", text, grammar_frame(1, False))
     assert caught.value.reason == "unreadable"
 
 

@@ -33,8 +33,9 @@ from lgf.data import (
     read_observations,
     read_table,
 )
+from lgf.equation.skeleton import Skeleton
+from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import ReadingError, read_expression
-from lgf.expression.tree import symbol
 from lgf.grammar import load_grammar, mentions, parse, read_grammar, restrict
 from lgf.language.corpus import Corpus
 from lgf.language.term_dictionary import term_dictionary
@@ -48,7 +49,7 @@ from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.settings import DiscoverySettings, ProposerShare
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
-from lgf.solver.solve import solve, solve_system
+from lgf.solver.solve import solve
 from lgf.solver.trajectory import Trajectory
 from lgf.training.recipe import load_recipe
 from lgf.training.stages import train
@@ -170,6 +171,11 @@ def mixed(*shares, **parameters):
     return lambda: fitted(settings=DiscoverySettings(proposers=tuple(starmap(ProposerShare, shares))), **parameters)()
 
 
+def known(**facts):
+    """A problem of which this is known."""
+    return Problem((Observation(T, U),), Knowledge(**facts))
+
+
 def first_error(observation, knowledge=Knowledge()):
     """A discovery on data whose check finds an error."""
     refuse(Request(Problem((observation,), knowledge), load_grammar("standard")))
@@ -185,8 +191,8 @@ def huge(name, size):
 def sampled_input():
     """The finished run as if its input had been given by samples."""
     request = read_request("run")
-    forcing = request.problem.knowledge.forcing.sampled(0.0, 30.0)
-    known = replace(request.problem.knowledge, forcing=forcing)
+    inputs = {name: forcing.sampled(0.0, 30.0) for name, forcing in request.problem.knowledge.inputs.items()}
+    known = replace(request.problem.knowledge, inputs=inputs)
     return replace(read_run("run"), request=replace(request, problem=replace(request.problem, knowledge=known)))
 
 
@@ -196,7 +202,11 @@ def journal_in(path):
     Journal(Path(path))._keep([json.dumps(candidate)])
 
 
-# (call, sentence)
+PLANE = Frame((("x", 1), ("y", 1)))
+BOTH = Observation(T, np.stack([U, U], 1), ("x", "y"))
+DRIVEN = System.read("x' = y + 2*a; y' = 3*b - x", frame=PLANE.with_inputs(("a", "b")))
+LONG = np.linspace(0.0, 3.0, 30)
+
 ESTIMATOR = {
     "seed": fitted(seed=-1),
     "preset": fitted(preset="fast"),
@@ -206,17 +216,17 @@ ESTIMATOR = {
     "score": lambda: LatentGrammarFlow.load("run").score([0.0, 1.0], [1.0]),
     "simulate without the input": lambda: sampled_input().simulate([0.0, 1.0], (0.0, 0.0)),
     "simulate at no times": lambda: LatentGrammarFlow.load("run").simulate([1.0, 0.0], (0.0, 0.0)),
-    "no Forcing known": lambda: Knowledge(forcing="sin(t)"),
-    "forced and unforced": lambda: Knowledge(forced=False, forcing=Forcing.from_formula("t")),
+    "no Forcing known": lambda: Knowledge(inputs={"F": "sin(t)"}),
+    "forced and unforced": lambda: Knowledge(forced=False, inputs={"F": Forcing.from_formula("t")}),
     "order": lambda: Knowledge(order=0),
     "bounds that are none": lambda: Knowledge(bounds=[1]),
     "bounds in other words": lambda: Knowledge(bounds={"u": "large"}),
     "bounds of one number": lambda: Knowledge(bounds={"u": (1,)}),
     "bounds the wrong way": lambda: Knowledge(bounds={"u": (1, 0)}),
     "a term that is none": lambda: Knowledge(required=("",)),
-    "a term unreadable": lambda: Knowledge(required=("u^",)),
+    "a term unreadable": lambda: known(required=("u^",)),
     "terms that are no text": lambda: Knowledge(required=(3,)),
-    "variables": lambda: Knowledge(variables=("v",)),
+    "variables": lambda: known(variables=("v",)),
     "settings": fitted(settings={}),
     "settings out of range": fitted(settings=DiscoverySettings(search=SearchSettings(population=0))),
     "jobs": fitted(n_jobs=0),
@@ -254,28 +264,29 @@ ARRAYS = {
     "times too close": lambda: Observation(changed(T, 1, 1e-300), U),
     "many samples": lambda: Problem((Observation(np.arange(200_001.0), np.ones(200_001)),)),
     "one sample": lambda: Observation(T[:1], U[:1]),
-    "derivative": lambda: Observation(T, U, (9,)),
-    "derivatives": lambda: Observation(T, U, (0, 1)),
-    "derivative twice": lambda: Observation(T, np.stack([U, U], 1), (1, 1)),
+    "derivative": lambda: Observation(T, U, (Variable("u", 9),)),
+    "derivatives": lambda: observations_from_arrays(T, U, derivative=(0, 1)),
+    "columns": lambda: Observation(T, U, ("u", "u'")),
+    "derivative twice": lambda: Observation(T, np.stack([U, U], 1), ("u'", "u'")),
     "weights negative": lambda: Observation(T, U, weights=-np.ones(10)),
     "weights of another shape": lambda: Observation(T, U, weights=np.ones(9)),
     "weights zero": lambda: Observation(T, U, weights=np.zeros(10)),
     "initial not finite": lambda: Observation(T, U, initial=(np.inf,)),
     "initial empty": lambda: Observation(T, U, initial=()),
-    "no Forcing": lambda: Observation(T, U, forcing="sin(t)"),
+    "no Forcing": lambda: Observation(T, U, inputs={"F": "sin(t)"}),
     "no experiment": lambda: Problem(()),
-    "measured beyond the order": lambda: Problem((Observation(T, U, (2,)),), Knowledge(order=1)),
+    "measured beyond the order": lambda: Problem((Observation(T, U, ("u''",)),), Knowledge(order=1)),
     "initial beyond the order": lambda: Problem((Observation(T, U, initial=(1, 2)),), Knowledge(order=1)),
     "input where there is none": lambda: Problem(
-        (Observation(T, U, forcing=Forcing.from_formula("t")),), Knowledge(forced=False)
+        (Observation(T, U, inputs={"F": Forcing.from_formula("t")}),), Knowledge(forced=False)
     ),
     "several times": lambda: observations_from_arrays([T, T], U),
     "two times, three records": lambda: observations_from_arrays([T, T], [U, U, U]),
     "two initial states, three records": lambda: observations_from_arrays(T, [U, U, U], initial=[(0,), (1,)]),
     "one of two": lambda: observations_from_arrays(T, [U, U[:4]]),
-    "smoothing": lambda: complete(Observation(T, U), 1, "magic"),
-    "derivatives asked": lambda: complete(Observation(T, U), 9),
-    "samples for the network": lambda: complete(Observation(T[:4], U[:4]), 1, "mlp"),
+    "smoothing": lambda: complete(Observation(T, U), Frame((("u", 1),)), "magic"),
+    "derivatives asked": lambda: complete(Observation(T, U), Frame((("u", 9),))),
+    "samples for the network": lambda: complete(Observation(T[:4], U[:4]), Frame((("u", 1),)), "mlp"),
     "record": lambda: load_record("lorenz"),
     "problem": lambda: problem_named("b9/1"),
 }
@@ -292,10 +303,9 @@ FORCINGS = {
     "that fails": lambda: make_forcing(lambda t: 1 / 0, T),
     "not finite": lambda: make_forcing(lambda t: NAN, T),
     "neither": lambda: Forcing(),
-    "without a table": lambda: Forcing.from_formula("t").table(),
     "said but not given": lambda: first_error(Observation(T, U), Knowledge(forced=True)),
-    "too short": lambda: first_error(Observation(T, U, forcing=Forcing.from_samples(T[:5], U[:5]))),
-    "not finite somewhere": lambda: first_error(Observation(T, U, forcing=Forcing.from_formula("1/t"))),
+    "too short": lambda: first_error(Observation(T, U, inputs={"F": Forcing.from_samples(T[:5], U[:5])})),
+    "not finite somewhere": lambda: first_error(Observation(T, U, inputs={"F": Forcing.from_formula("1/t")})),
     "too few samples": lambda: first_error(Observation(T[:6], U[:6])),
     "nothing moves": lambda: first_error(Observation(T, U * 0 + 3)),
 }
@@ -304,10 +314,36 @@ SOLVING = {
     "initial": lambda: solve(System.read("u'' = -u"), (1,), T),
     "no input": lambda: solve(System.read("u' = F"), (1,), T),
     "times": lambda: solve(System.read("u' = -u"), (1,), T[::-1]),
-    "system": lambda: solve_system([symbol("x0")], (1, 2), T),
-    "derivative": lambda: Trajectory(T, np.ones((10, 2))).d2u,
-    "states": lambda: Trajectory(T, np.ones((9, 2))),
-    "forcing": lambda: Trajectory(T, np.ones((10, 2)), np.ones(9)),
+    "system": lambda: solve(System.read("x' = y; y' = -x"), (1,), T),
+    "initial by name": lambda: solve(System.read("x' = y; y' = -x"), {"x": 1}, T),
+    "initial of another name": lambda: solve(System.read("x' = y; y' = -x"), {"x": 1, "z": 1}, T),
+    "one of two inputs": lambda: solve(DRIVEN, {"x": 1, "y": 1}, T, {"a": Forcing.from_formula("t")}),
+    "an input without a name": lambda: solve(DRIVEN, {"x": 1, "y": 1}, T, "t"),
+    "derivative": lambda: Trajectory(T, np.ones((10, 2)), Frame((("u", 1),)).columns).d2u,
+    "states": lambda: Trajectory(T, np.ones((9, 2)), Frame((("u", 1),)).columns),
+    "inputs": lambda: Trajectory(T, np.ones((10, 2)), Frame((("u", 1),)).columns, {"F": np.ones(9)}),
+}
+
+SYSTEMS = {
+    "many states": lambda: Frame(tuple((f"x{k}", 1) for k in range(7))),
+    "no state": lambda: Frame(()),
+    "one name twice": lambda: Frame((("x", 1),), ("x",)),
+    "reserved": lambda: Frame((("sin", 1),)),
+    "constant": lambda: Frame((("C3", 1),)),
+    "a name with a blank": lambda: Frame((("x y", 1),)),
+    "order": lambda: Frame((("x", 5),)),
+    "no variable": lambda: Variable.read("2x'"),
+    "another variable": lambda: PLANE.variable("x''"),
+    "one equation for two states": lambda: Skeleton.read("x' = y", PLANE),
+    "other left sides": lambda: Skeleton.read("x' = y; x' = x", PLANE),
+    "two states in one equation": lambda: Skeleton.read("x0' + x1' = 0"),
+    "another order": lambda: Skeleton.read("u' = u", Frame((("u", 2),))),
+    "names of states": lambda: observations_from_arrays(T, np.stack([U, U], 1), states=["a"]),
+    "initial of another state": lambda: Observation(T, np.stack([U, U], 1), ("x", "y"), initial={"z": 1.0}),
+    "order of another state": lambda: Problem((BOTH,), Knowledge(order={"z": 1})),
+    "a column missing": lambda: complete(replace(BOTH, name="a", values=U, columns=("x",)), PLANE),
+    "no grammar for systems": lambda: LatentGrammarFlow(max_evaluations=1).fit(LONG, np.stack([np.exp(-LONG)] * 2, 1)),
+    "operator form": lambda: DRIVEN.operator_form(),
 }
 
 TABLES = {
@@ -485,6 +521,7 @@ CALLS = {
     "arrays": ARRAYS,
     "forcings": FORCINGS,
     "solving": SOLVING,
+    "systems": SYSTEMS,
     "tables": TABLES,
     "grammars": GRAMMARS,
     "recipes": RECIPES,

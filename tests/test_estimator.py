@@ -111,7 +111,7 @@ def test_errors_of_the_operator_form_are_those_of_a_fit_of_it(duffing):
 
 
 def test_an_error_that_is_not_known_stays_unknown():
-    equation = System.read("u'' = -2*u + 4*u' + 3*F", forcing="t")
+    equation = System.read("u'' = -2*u + 4*u' + 3*F", {"F": "t"})
     covariance = np.diag([0.1, 0.2, 0.3])
     position = list(equation.values).index(-2.0)
     covariance[position, position] = np.inf
@@ -150,7 +150,7 @@ BAD = {
     "warm start unreadable": ({"warm_start": ["u' = ("]}, (T, U), {}, "cannot be read"),
     "warm start of another order": ({"order": 1, "warm_start": ["u'' = u"]}, (T, U), {}, "of order 2"),
     "warm start with F": ({"warm_start": ["u' = F"]}, (T, U), {}, "none is given"),
-    "warm start of other states": ({"warm_start": ["u' = x0"]}, (T, U), {}, "other states"),
+    "warm start of other states": ({"warm_start": ["u' = x0"]}, (T, U), {}, "'x0' is not known; known are t, u"),
     "forcing": ({}, (T, U), {"forcing": "cos(u)"}, "depends on t only"),
     "derivative": ({}, (T, U), {"derivative": 7}, "measured derivative is 7"),
     "initial": ({"order": 1}, (T, U), {"initial": (1, 2)}, "takes 1"),

@@ -11,9 +11,9 @@ from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.fit.target import make_target
 from lgf.flow_proposer import FlowProposer
-from lgf.settings.flow import FlowSettings
 from lgf.grammar import load_grammar, unpad
 from lgf.language.language import make_language
+from lgf.language.sentences import grammar_frame
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import load_bundle, save_bundle
 from lgf.latent.sampling import sample
@@ -23,6 +23,7 @@ from lgf.search.evaluate import Evaluator
 from lgf.search.mixture import make_schedule
 from lgf.search.proposers.basic import EnumerationProposer, MixedProposer
 from lgf.search.settings import PRESETS, DiscoverySettings
+from lgf.settings.flow import FlowSettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 from lgf.solver.stability import Stability, Verdict
@@ -38,12 +39,13 @@ def bundle():
 
 @pytest.fixture(scope="module")
 def stage(bundle):
-    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
+    truth = solve(System.read("u' = 2.1*u - 0.5*u^2"), (0.13,), T).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(T))
     problem = Problem((Observation(T, noisy, initial=(0.13,)),), Knowledge(order=1))
-    target = make_target(problem, 1, [complete(problem.observations[0], 1)])
-    language = make_language(bundle.grammar, problem, target)
-    evaluator = Evaluator({1: target}, problem.knowledge)
+    (frame,) = problem.frames
+    target = make_target(problem, frame, [complete(problem.observations[0], frame)])
+    language = make_language(bundle.grammar, problem, frame, target.ranges)
+    evaluator = Evaluator({frame: target}, problem.knowledge)
     population = Population()
     for proposal in EnumerationProposer([language]).ask(150):
         if population.claim(proposal.skeleton.structure):
@@ -62,13 +64,13 @@ def test_proposals_keep_to_what_is_known_and_repeat_by_seed(bundle, stage):
     found = ask()
     assert found == ask()
     assert len(found) >= 40
-    assert all(Skeleton.read(text).order == 1 for text in found)
+    assert all(Skeleton.read(text).frame == language.frame for text in found)
     assert len(set(found)) > 20
 
 
 def test_screened_and_guided_proposals_fit_better_than_free_ones(bundle, stage):
     language, target, population = stage
-    evaluator = Evaluator({1: target})
+    evaluator = Evaluator({target.frame: target})
     free = FlowSettings(renoised=0.0, guided=False, screening=1)
     medians = []
     for settings in (free, replace(free, guided=True), replace(free, guided=True, screening=3)):
@@ -100,7 +102,7 @@ def test_elites_lose_one_or_two_summands_or_some_tokens(bundle, stage):
     language, _, population = stage
     proposer = FlowProposer(bundle, [language], 0)
     proposer.tell(population)
-    elites = proposer._elites[1]
+    elites = proposer._elites[language.frame]
     tokens, masks = proposer._noised(elites, 300, 400)
     assert masks[300:].all()
     assert all((elites == row).all(1).any() for row in tokens[:300])
@@ -122,7 +124,7 @@ def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
     language, target, _ = stage
     flow = proposers_for(load_grammar("standard"))
     for preset, proposer in (("default", MixedProposer), ("paper", FlowProposer)):
-        assert isinstance(make_schedule([language], {1: target}, PRESETS[preset], 0, flow)[-1][0], proposer)
+        assert isinstance(make_schedule([language], {target.frame: target}, PRESETS[preset], 0, flow)[-1][0], proposer)
     other = replace(load_grammar("b1"), name="standard")
     assert proposers_for(other) == {}
     save_bundle(bundle, tmp_path / "mine")
@@ -149,7 +151,7 @@ def test_the_guides_of_order_lead_to_the_order_of_the_language(bundle, stage):
     language, _, _ = stage
     proposer = FlowProposer(bundle, [language], 0, FlowSettings(static=True))
     for order in (1, 2):
-        guides = proposer._guides(replace(language, order=order), objective=False)[:1]
+        guides = proposer._guides(replace(language, frame=grammar_frame(order, False)), objective=False)[:1]
         tokens = sample(bundle.denoiser, 200, 0, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
-        assert np.mean([s is not None and s.order == order for s in found]) >= 0.9
+        assert np.mean([s is not None and s.frame.orders == (order,) for s in found]) >= 0.9

@@ -54,7 +54,7 @@ def test_the_report_says_what_a_reader_needs(duffing):
     for title in ("Constants", "Stability", "Trajectory", "What was known", "The data", "The search", "Settings"):
         assert f"<h2>{title}</h2>" in text
     assert "The equation is of order 2; only such equations were proposed." in text
-    assert "driven by F = cos(2*t); given to every equation as F." in text
+    assert "driven by F = cos(2*t); given to every equation." in text
     assert "is stable: all eigenvalues" in text
     assert "1.5 (given)" in text
     assert "tried first" in text

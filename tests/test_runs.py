@@ -45,7 +45,7 @@ def through_json(data):
 
 
 def same(one: Run, other: Run) -> None:
-    assert one.equation == other.equation
+    assert one.system == other.system
     assert candidate_to_plain(one.best) == candidate_to_plain(other.best)
     assert front_rows(one) == front_rows(other)
     assert [candidate_to_plain(c) for c in one.indistinguishable] == [
@@ -70,7 +70,7 @@ def test_what_is_written_is_read(duffing, decay, tmp_path):
         assert problem_to_plain(read.request.problem) == problem_to_plain(run.request.problem)
         assert read.request.settings == run.request.settings
         assert read.request.source == run.request.source
-        np.testing.assert_array_equal(read.trajectory().states, run.trajectory().states)
+        np.testing.assert_array_equal(read.trajectory().values, run.trajectory().values)
         again = tmp_path / f"{name} again"
         write_run(read, again)
         for file in (tmp_path / name).iterdir():
@@ -90,7 +90,7 @@ def test_every_candidate_survives_the_journal(duffing, decay):
         for candidate in run.discovery.population:
             back = candidate_from_plain(through_json(candidate_to_plain(candidate)))
             assert back.skeleton == candidate.skeleton
-            assert Skeleton.read(str(candidate.skeleton)) == candidate.skeleton
+            assert Skeleton.read(str(candidate.skeleton), candidate.skeleton.frame) == candidate.skeleton
             assert back.fit.values == candidate.fit.values
             assert candidate_to_plain(back) == candidate_to_plain(candidate)
             np.testing.assert_array_equal(back.fit.covariance, candidate.fit.covariance)
@@ -281,14 +281,14 @@ def test_problems_round_trip(values, missing, low, sampled):
     t = np.cumsum(np.full(5, 0.1))
     values[missing, 0] = np.nan
     forcing = Forcing.from_samples(t, values[:, 1]) if sampled else Forcing.from_formula("2*sin(0.1*t)")
-    observation = Observation(t, values, (0, 2), np.abs(values) + 1 if not np.isnan(values).any() else None, (0.1,),
-                              forcing, "a <name>")  # fmt: skip
+    weights = np.abs(values) + 1 if not np.isnan(values).any() else None
+    observation = Observation(t, values, ("u", "u''"), weights, (0.1,), {"F": forcing}, "a <name>")
     known = Knowledge(order=2, stable=True, functions=("sin",), bounds={"u^3": (low, 1.0)}, required=("u",))
     problem = Problem((observation,), known)
     back = problem_from_plain(through_json(problem_to_plain(problem)))
     assert problem_to_plain(back) == problem_to_plain(problem)
     np.testing.assert_array_equal(back.observations[0].values, values)
-    np.testing.assert_array_equal(back.forcing().values(t), problem.forcing().values(t))
+    np.testing.assert_array_equal(back.signals()["F"].values(t), problem.signals()["F"].values(t))
     assert back.knowledge.bounds == {"u^3": (low, 1.0)}
 
 

@@ -12,7 +12,6 @@ import pytest
 from lgf import LatentGrammarFlow
 from lgf.cli import main
 from lgf.fit.settings import FitMethod
-from lgf.settings.flow import SamplingSettings
 from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, read_journal, read_request
 from lgf.runs.presets import checked_settings, settings_in
@@ -21,6 +20,7 @@ from lgf.search.loop import SearchSettings
 from lgf.search.proposers.basic import MonteCarloProposer
 from lgf.search.select import SelectionSettings
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
+from lgf.settings.flow import SamplingSettings
 
 T = np.linspace(0.0, 4.0, 50)
 U = 2.0 * np.exp(-0.5 * T)
@@ -137,7 +137,7 @@ def test_a_run_with_a_users_own_proposer_is_resumed_where_the_proposer_is(capsys
     again = execute(
         read_request("run", resume=True), proposers={"mine": make_mine}, path=Path("run") / JOURNAL, lines=lines
     )
-    assert again.equation == model.equation_
+    assert again.system == model.equation_
     assert list(again.journal) == lines
 
 

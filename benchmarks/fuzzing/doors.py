@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.fuzzing import folders, texts
 from lgf.data import Problem, check, make_forcing, observations_from_arrays, read_observations
 from lgf.errors import LgfError
-from lgf.expression.parse import ReadingError, read_equation
+from lgf.expression.parse import ReadingError, read_equations
 from lgf.grammar import GrammarError, grammar_names, load_grammar, read_grammar, sample, spell
 from lgf.grammar.tables import tables
 from lgf.latent.autoencoder import decode
@@ -77,7 +77,7 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
         bundle = folders.contents(folder, ("model.json", "weights.safetensors"))
     grammars = tuple(load_grammar(name).text for name in grammar_names())
     recipes = tuple(path.read_text(encoding="utf-8") for path in sorted(RECIPES.glob("*.toml")))
-    complaints, sound_recipes = (LgfError, LgfError, GrammarError), tuple(text.encode() for text in recipes)
+    complaints, sound_recipes = (LgfError, GrammarError), tuple(text.encode() for text in recipes)
     settings = partial(texts.recipe, known=(SETTINGS,))
     return (
         Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, LgfError), texts.EQUATIONS[1:3]),
@@ -86,14 +86,14 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
         Door("table", 0.12, 1.0, texts.table, enter_table, (LgfError,), (texts.TABLE,)),
         Door("recipe", 0.04, 1.0, partial(texts.recipe, known=recipes), enter_recipe, complaints, sound_recipes),
         Door("settings", 0.03, 1.0, settings, enter_settings, (LgfError,), (SETTINGS.encode(),)),
-        Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (LgfError, LgfError), (run,)),
+        Door("run", 0.025, 2.0, partial(folders.run_folder, sound=run), enter_run, (LgfError,), (run,)),
         Door("bundle", 0.005, 4.0, partial(folders.bundle_folder, sound=bundle), enter_bundle, (LgfError,), (bundle,)),
     )
 
 
 def enter_equation(text: str, folder: Path) -> None:
-    """Reads the equation; the known ones, and one in twenty, are then proposed to a search, as `--start` does."""
-    read_equation(text)
+    """Reads the equations; the known ones, and one in twenty, are then proposed to a search, as `--start` does."""
+    read_equations(text)
     if text in texts.EQUATIONS or zlib.crc32(text.encode("utf-8", "surrogatepass")) % 20 == 0:
         problem = Problem(observations_from_arrays(TIMES, np.exp(-TIMES), forcing="sin(t)"))
         starting_proposals([text], load_grammar("standard"), problem)

@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.peers.exchange import WORST
+from benchmarks.problems import frame_of
 from benchmarks.surroundings import ROOT
 from lgf.data.observation import Problem
 from lgf.smoothing.complete import complete
@@ -42,16 +41,18 @@ def install(name: str) -> None:
 def task_for(problem: Problem, order: int, seed: int = 0) -> dict:
     """The problem as the peers read it (see benchmarks/peers/exchange.py), with the same completion as ours."""
     (observation,) = problem.observations
-    completed = complete(observation, order, "auto", problem.forcing()).trajectory
-    (measured,) = observation.measured
+    frame = frame_of(problem, order)
+    completed = complete(observation, frame, "auto", problem.signals()).trajectory
+    (measured,) = observation.columns
+    (forcing,) = completed.inputs.values() or (None,)
     return {
         "t": observation.t.tolist(),
         "values": observation.values[:, 0].tolist(),
-        "measured": measured,
-        "states": completed.states.T.tolist(),
-        "initial": np.array(observation.initial or completed.states[0, :order]).tolist(),
+        "measured": measured.derivative,
+        "states": completed.values.T.tolist(),
+        "initial": [float(observation.initial.get(v, completed[v][0])) for v in frame.variables],
         "order": order,
-        "forcing": None if completed.forcing is None else completed.forcing.tolist(),
+        "forcing": None if forcing is None else forcing.tolist(),
         "seed": seed,
         "cores": CORES,
     }

@@ -33,7 +33,7 @@ def test_a_wrong_equation_is_told_from_the_truth():
 
 def test_an_operator_counts_as_its_explicit_form():
     problem = problem_named("b3/duffing")
-    explicit = System.read("u'' = 0.2*F - 0.2*u' - 1.4*u - 5*u^3", problem.forcing)
+    explicit = System.read("u'' = 0.2*F - 0.2*u' - 1.4*u - 5*u^3", problem.formulas)
     facts = judged(problem, explicit)
     assert facts["exact"]
     assert max(facts["errors"]) < 1e-6
@@ -87,7 +87,7 @@ def test_a_peer_reads_the_task_that_was_written(monkeypatch, capsys):
     assert (task.measured, task.order, task.seed, task.initial) == (2, 2, 4, problem.initial)
     answer = json.loads(capsys.readouterr().out)
     assert answer["objective"] == 7.0
-    assert System.read(answer["equation"], problem.forcing).text == System.read("u'' = 2*u + F^2 - t").text
+    assert System.read(answer["equation"], problem.formulas).text == System.read("u'' = 2*u + F^2 - t").text
 
 
 def test_every_peer_has_a_module_and_pinned_requirements():

@@ -60,8 +60,8 @@ def test_thinning_keeps_the_start_and_the_initial_state_can_be_withheld():
     seen = observed(problem, Options("b1", noise=0.1, thin=4, initial=False), 3).observations[0]
     assert np.array_equal(seen.values, whole.values[::4])
     assert seen.t[0] == whole.t[0]
-    assert seen.initial is None
-    assert whole.initial is not None
+    assert seen.initial == {}
+    assert list(whole.initial.values()) == list(problem.initial)
 
 
 def test_finished_runs_are_not_run_again(tmp_path, monkeypatch):

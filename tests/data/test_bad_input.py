@@ -17,8 +17,13 @@ from lgf.data import (
     read_table,
 )
 from lgf.errors import LgfError
+from lgf.expression.frame import Frame, Variable
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
+
+FIRST = Frame((("u", 1),))
+BOTH = np.stack([U, U], 1)
+FORCED = {"F": Forcing.from_formula("t")}
 
 ARRAYS = {
     "fewer values than times": (lambda: Observation(T, U[:-1]), "9 values but 10 times"),
@@ -36,12 +41,22 @@ ARRAYS = {
     "a value is absurd": (lambda: Observation(T, changed(U, 2, 1e200)), "1e150"),
     "one sample": (lambda: Observation(T[:1], U[:1]), "1 samples"),
     "no sample": (lambda: Observation([], []), "0 samples"),
-    "derivative -1": (lambda: Observation(T, U, (-1,)), "measured derivative is -1"),
-    "derivative 9": (lambda: Observation(T, U, (9,)), "measured derivative is 9"),
-    "derivative as text": (lambda: Observation(T, U, ("two",)), "measured derivative is 'two'"),
-    "derivative 1.5": (lambda: Observation(T, U, (1.5,)), "measured derivative is 1.5"),
-    "two derivatives for one column": (lambda: Observation(T, U, (0, 1)), "name one for each"),
-    "the same derivative twice": (lambda: Observation(T, np.stack([U, U], 1), (1, 1)), "repeat"),
+    "derivative -1": (lambda: Observation(T, U, Variable("u", -1)), "measured derivative is -1"),
+    "derivative 9": (lambda: Observation(T, U, "u" + 9 * "'"), "measured derivative is 9"),
+    "derivative -1 of an array": (lambda: observations_from_arrays(T, U, derivative=-1), "measured derivative is -1"),
+    "derivative 9 of an array": (lambda: observations_from_arrays(T, U, derivative=9), "measured derivative is 9"),
+    "derivative as text": (lambda: observations_from_arrays(T, U, derivative="two"), "measured derivative is 'two'"),
+    "derivative 1.5": (lambda: observations_from_arrays(T, U, derivative=1.5), "measured derivative is 1.5"),
+    "derivative True": (lambda: observations_from_arrays(T, U, derivative=True), "measured derivative is True"),
+    "a column that is a number": (lambda: Observation(T, U, (2,)), "'2' does not name a state"),
+    "a column of a reserved name": (lambda: Observation(T, U, "t"), "means something else"),
+    "a column of a name that cannot be": (lambda: Observation(T, U, "u-v"), "does not name a state"),
+    "two names for one column": (lambda: Observation(T, U, ("u", "u'")), "name each column"),
+    "two derivatives for one column": (lambda: observations_from_arrays(T, U, derivative=(0, 1)), "name one for each"),
+    "the same derivative twice": (lambda: Observation(T, BOTH, ("u'", "u'")), "repeat"),
+    "the same state twice": (lambda: observations_from_arrays(T, BOTH, states=("x", "x")), "repeat"),
+    "one state for two columns": (lambda: observations_from_arrays(T, BOTH, states=("x",)), "have 2 columns"),
+    "states as one text": (lambda: observations_from_arrays(T, BOTH, states="xy"), "name one for each"),
     "negative weights": (lambda: Observation(T, U, weights=-np.ones(10)), "not negative"),
     "weights of another length": (lambda: Observation(T, U, weights=np.ones(9)), "weights have shape"),
     "weights all zero": (lambda: Observation(T, U, weights=np.zeros(10)), "all weights are zero"),
@@ -49,13 +64,23 @@ ARRAYS = {
     "initial state NaN": (lambda: Observation(T, U, initial=(NAN,)), "not finite"),
     "initial state as text": (lambda: Observation(T, U, initial=("zero",)), "initial state"),
     "initial state empty": (lambda: Observation(T, U, initial=()), "initial state"),
-    "forcing that is no Forcing": (lambda: Observation(T, U, forcing="sin(t)"), "make it a Forcing"),
+    "initial state of another name": (lambda: Observation(T, U, initial={"prey": 1.0}), "the states are u"),
+    "initial states of two states, three given": (
+        lambda: Observation(T, BOTH, ("x", "y"), initial=(1, 2, 3)), "one number for each of x, y"),
+    "forcing that is no Forcing": (lambda: Observation(T, U, inputs={"F": "sin(t)"}), "make it a Forcing"),
+    "an input of a reserved name": (
+        lambda: Observation(T, U, inputs={"sin": Forcing.from_formula("t")}), "means something else"),
+    "an input of the state's name": (
+        lambda: Problem(Observation(T, U, inputs={"u": Forcing.from_formula("t")})), "stands for two things"),
     "no experiment": (lambda: Problem(()), "no experiment"),
-    "more measured than the order": (lambda: Problem((Observation(T, U, (2,)),), Knowledge(order=1)), "at least 2"),
+    "more measured than the order": (lambda: Problem((Observation(T, U, "u''"),), Knowledge(order=1)), "at least 2"),
+    "order of a state that is not there": (
+        lambda: Problem((Observation(T, U),), Knowledge(order={"prey": 1})), "the states are u"),
+    "more states than are supported": (
+        lambda: Problem(observations_from_arrays(T, np.stack([U] * 7, 1))), "7 states"),
     "initial state beyond the order": (
         lambda: Problem((Observation(T, U, initial=(1, 2)),), Knowledge(order=1)), "takes 1"),
-    "forced and unforced": (
-        lambda: Problem((Observation(T, U, forcing=Forcing.from_formula("t")),), Knowledge(forced=False)), "unforced"),
+    "forced and unforced": (lambda: Problem((Observation(T, U, inputs=FORCED),), Knowledge(forced=False)), "unforced"),
     "several times, one record": (lambda: observations_from_arrays([T, T], U), "several experiments"),
     "two times, three records": (lambda: observations_from_arrays([T, T], [U, U, U]), "2 times but 3 experiments"),
     "one record of several is bad": (lambda: observations_from_arrays(T, [U, U[:4]]), "experiment 2: "),
@@ -68,8 +93,10 @@ ARRAYS = {
     "forcing formula unreadable": (lambda: make_forcing("cos(", T), "cannot be read"),
     "forcing infinite": (lambda: make_forcing(changed(U, 1, np.inf), T), "infinite"),
     "forcing all missing": (lambda: make_forcing(U * NAN, T), "0 usable samples"),
-    "smoothing method unknown": (lambda: complete(Observation(T, U), 2, "magic"), "choose from"),
-    "derivatives up to -1": (lambda: complete(Observation(T, U), -1), "whole number"),
+    "smoothing method unknown": (lambda: complete(Observation(T, U), FIRST, "magic"), "choose from"),
+    "derivatives up to -1": (lambda: complete(Observation(T, U), Frame((("u", -1),))), "whole number"),
+    "a state that was not measured": (
+        lambda: complete(Observation(T, U, name="A"), Frame((("u", 1), ("v", 1)))), "'A' has no column of v"),
     "no such problem": (lambda: problem_named("b9/none"), "no problem named"),
     "no such record": (lambda: load_record("none"), "no record named"),
 }  # fmt: skip
@@ -92,8 +119,12 @@ KNOWLEDGE = {
     "constants NaN": ({"constants": (NAN, 1)}, "low one"),
     "required term unreadable": ({"required": "u +* 2"}, "cannot be read"),
     "required term empty": ({"required": ("",)}, "given as text"),
-    "forcing as text": ({"forcing": "sin(t)"}, "make it a Forcing"),
-    "forcing and unforced": ({"forcing": Forcing.from_formula("t"), "forced": False}, "unforced"),
+    "required term of another state": ({"required": "prey^2"}, "known are t, u, C"),
+    "variable beyond the order": ({"order": 1, "variables": "u''"}, "choose from t, u, u'."),
+    "order by state, 0": ({"order": {"u": 0}}, "order is 0"),
+    "forcing as text": ({"inputs": {"F": "sin(t)"}}, "make it a Forcing"),
+    "forcing of a reserved name": ({"inputs": {"pi": Forcing.from_formula("t")}}, "means something else"),
+    "forcing and unforced": ({"inputs": {"F": Forcing.from_formula("t")}, "forced": False}, "unforced"),
 }
 
 ROWS = "".join(f"{t:.3f},{u:.5f}\n" for t, u in zip(T, U, strict=True))
@@ -151,7 +182,7 @@ def test_arrays(name):
 def test_knowledge(name):
     facts, says = KNOWLEDGE[name]
     with pytest.raises(LgfError) as caught:
-        Knowledge(**facts)
+        Problem((Observation(T, U),), Knowledge(**facts))
     assert says in str(caught.value)
     _is_one_sentence(caught.value)
 

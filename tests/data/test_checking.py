@@ -35,13 +35,27 @@ def test_good_data_get_no_warning():
     (Observation(T, CLEAN * 1e9), "note", "unit"),
     (Observation(T, np.where(np.arange(201) == 77, np.nan, CLEAN)), "note", "1 of 201 samples of u are missing"),
     (Observation(T**1.5, CLEAN), "note", "not equally spaced"),
-    (Observation(T, CLEAN, (2,)), "note", "initial state"),
-    (Observation(T, CLEAN, forcing=Forcing.from_samples(T[:100], CLEAN[:100])), "error", "does not cover"),
-    (Observation(T, CLEAN, forcing=Forcing.from_formula("1/t")), "error", "not finite at t = 0"),
-    (Observation(T, CLEAN, forcing=Forcing.from_formula("3")), "warning", "forcing is constant"),
+    (Observation(T, CLEAN, "u''"), "note", "initial state"),
+    (Observation(T, CLEAN, inputs={"F": Forcing.from_samples(T[:100], CLEAN[:100])}), "error", "does not cover"),
+    (Observation(T, CLEAN, inputs={"F": Forcing.from_formula("1/t")}), "error", "not finite at t = 0"),
+    (Observation(T, CLEAN, inputs={"F": Forcing.from_formula("3")}), "warning", "forcing F is constant"),
 ])  # fmt: skip
 def test_each_fault_is_named(observation, severity, says):
     assert says in _said(observation, severity=severity)
+
+
+def test_findings_name_the_state_and_the_input_they_are_about():
+    values = np.column_stack([CLEAN + 0.01 * NOISE, np.full(len(T), 5.0)])
+    drives = {"food": Forcing.from_formula("3"), "hunters": Forcing.from_samples(T[:100], CLEAN[:100])}
+    said = _said(Observation(T, values, ("prey", "predator"), inputs=drives))
+    assert "The measured predator is constant (5)" in said
+    assert "The noise of prey is about" in said
+    assert "forcing food is constant" in said
+    assert "The forcing hunters (100 samples" in said
+    rates = Observation(T, np.column_stack([CLEAN, CLEAN]), ("prey", "predator'"), initial={"prey": 0.0})
+    assert "initial state" in _said(rates, severity="note")
+    known = Observation(T, np.column_stack([CLEAN, CLEAN]), ("prey", "predator'"), initial={"predator": 0.0})
+    assert "initial state" not in _said(known)
 
 
 def test_noise_alone_is_seen():
@@ -52,6 +66,13 @@ def test_noise_alone_is_seen():
 
 def test_forced_without_a_forcing_stops():
     assert "no forcing is given" in _said(Observation(T, CLEAN), severity="error", forced=True)
+
+
+def test_an_experiment_without_one_of_the_inputs_stops():
+    a, b = Forcing.from_formula("cos(t)"), Forcing.from_samples(T, CLEAN)
+    both, one = Observation(T, CLEAN, inputs={"a": a, "b": b}), Observation(T, CLEAN, inputs={"b": b}, name="second")
+    assert "The forcing a is not given; give it in every experiment (second)." in _said(both, one, severity="error")
+    assert "not given" not in _said(both, one, inputs={"a": a})
 
 
 def test_many_experiments_are_summed_up_and_errors_come_first():

@@ -6,7 +6,7 @@ import pytest
 from lgf.grammar import load_grammar, parse, read_grammar, spell, unpad
 from lgf.language.behaviour import behaviour, behavioural_distance
 from lgf.language.corpus import BEHAVIOUR_SIZE, Corpus, make_corpus, project, projected_distances
-from lgf.language.sentences import skeleton_of
+from lgf.language.sentences import grammar_frame, skeleton_of
 
 SIZE = 150
 ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")
@@ -20,15 +20,16 @@ def made(request):
 
 def skeletons(grammar, corpus):
     """The equations of the corpus, read anew from its derivations."""
-    for derivation, order in zip(unpad(grammar, corpus.derivations), corpus.order.tolist(), strict=True):
-        yield skeleton_of(grammar.template, spell(grammar, derivation), order)
+    labels = zip(corpus.order.tolist(), corpus.forced.tolist(), strict=True)
+    for derivation, (order, forced) in zip(unpad(grammar, corpus.derivations), labels, strict=True):
+        yield skeleton_of(grammar.template, spell(grammar, derivation), grammar_frame(order, forced))
 
 
 def test_labels_are_those_of_the_equations(made):
     grammar, corpus = made
     assert len(corpus) == SIZE
     found = list(skeletons(grammar, corpus))
-    assert corpus.order.tolist() == [s.order for s in found]
+    assert corpus.order.tolist() == [s.frame.orders[0] for s in found]
     assert corpus.autonomous.tolist() == [s.autonomous for s in found]
     assert corpus.forced.tolist() == [s.forced for s in found]
     assert set(corpus.order.tolist()) <= {1, 2}

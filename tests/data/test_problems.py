@@ -7,6 +7,7 @@ from benchmarks.problems import problem_named, problems
 from scipy.interpolate import CubicSpline
 
 from lgf.equation.system import System
+from lgf.expression.frame import Variable
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus
 
@@ -20,7 +21,7 @@ def test_the_file_is_whole():
     for problem in ALL.values():
         assert len(problem.initial) == problem.order
         assert len(problem.floor) == (2 if problem.order == 1 else 3)
-        assert problem.true_equation().order == problem.order
+        assert problem.true_equation().frame.orders == (problem.order,)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -33,7 +34,7 @@ def test_the_true_equation_scores_zero(name):
 
 def test_the_true_trajectory_satisfies_its_equation():
     truth = ALL["b4/inertial-beam"].truth()
-    u, du, d2u, f = truth.u, truth.du, truth.d2u, truth.forcing
+    u, du, d2u, f = truth.u, truth.du, truth.d2u, truth.inputs["F"]
     left = d2u + 0.3 * du + 4 * u + 1.5 * u**2 * d2u + 1.5 * u * du**2
     np.testing.assert_allclose(left, f, atol=1e-9)
     np.testing.assert_allclose(CubicSpline(truth.t, u)(truth.t, 1), du, atol=0.02)
@@ -45,8 +46,8 @@ def test_noise_follows_the_protocol():
     clean = problem.truth().d2u
     draw = np.random.default_rng([problem.index, 3]).standard_normal(problem.samples)
     np.testing.assert_array_equal(observed.observations[0].values[:, 0], clean + 0.05 * clean.std() * draw)
-    assert observed.observations[0].measured == (2,)
-    assert observed.observations[0].initial == (0.0, 1.5)
+    assert observed.observations[0].columns == (Variable("u", 2),)
+    assert observed.observations[0].initial == {Variable("u"): 0.0, Variable("u", 1): 1.5}
     assert observed.knowledge.order == 2
     assert observed.knowledge.stable is True
     assert observed.forced is True

@@ -5,6 +5,7 @@ import pytest
 from benchmarks.problems import problems
 
 from lgf.data import check, load_record, records
+from lgf.expression.frame import Frame
 from lgf.smoothing.complete import complete
 
 
@@ -28,7 +29,7 @@ def test_the_synthetic_record_is_the_problem_it_names():
 def test_growth_is_logistic_in_every_well():
     rates = []
     for observation in load_record("growth").observations:
-        trajectory = complete(observation, 1, "whittaker").trajectory
+        trajectory = complete(observation, Frame((("u", 1),)), "whittaker").trajectory
         base, top = trajectory.u.min(), trajectory.u.max()
         share = (trajectory.u - base) / (top - base)
         inside = (share > 0.1) & (share < 0.9)
@@ -38,7 +39,7 @@ def test_growth_is_logistic_in_every_well():
 
 
 def test_the_structure_rings_at_212_hertz():
-    trajectory = complete(load_record("impact").observations[0], 2, "gp").trajectory
+    trajectory = complete(load_record("impact").observations[0], Frame((("u", 2),)), "gp").trajectory
     inner = slice(10, -10)
     columns = np.column_stack([trajectory.u, trajectory.du, np.ones_like(trajectory.u)])[inner]
     stiffness = -np.linalg.lstsq(columns, trajectory.d2u[inner], rcond=None)[0][0]

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from lgf.data import Observation
 from lgf.data.noise import rough_noise
+from lgf.expression.frame import Frame, Variable
 from lgf.smoothing import gaussian_process as gp
 from lgf.smoothing import perceptron, whittaker
 from lgf.smoothing.complete import complete
@@ -16,6 +17,7 @@ from lgf.smoothing.rows import Rows, rows_of
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import relative_l2
 
+FIRST, SECOND = Frame((("u", 1),)), Frame((("u", 2),))
 RNG = np.random.default_rng(1)
 T = np.linspace(0, 10, 201)
 NOISE = RNG.standard_normal(len(T))
@@ -59,7 +61,7 @@ def test_the_likelihood_is_that_of_the_dense_process():
 
 
 def test_the_posterior_is_that_of_the_dense_process():
-    rows = rows_of(Observation(T[::5], (CLEAN + 0.05 * NOISE)[::5], initial=(0.0, 2.0)))
+    rows = rows_of(Observation(T[::5], (CLEAN + 0.05 * NOISE)[::5], initial=(0.0, 2.0)), "u")
     process = gp.fit_gaussian_process(rows)
     x = Rows(rows.t / 10, rows.y, rows.derivative, rows.group, rows.weight)
     y = x.y - np.where(x.derivative == 0, process.mean, 0.0)
@@ -106,13 +108,13 @@ def test_b_spline_rows_are_differentiated_exactly():
 
 def test_whittaker_keeps_quadratics():
     t = np.sort(RNG.uniform(0, 5, 60))
-    smooth = complete(Observation(t, 1 - 2 * t + 3 * t**2), 2, "whittaker").trajectory
+    smooth = complete(Observation(t, 1 - 2 * t + 3 * t**2), SECOND, "whittaker").trajectory
     np.testing.assert_allclose(smooth.u, 1 - 2 * t + 3 * t**2, rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(smooth.d2u, 6, rtol=1e-3)
 
 
 def test_the_estimated_trace_is_near_the_exact_one(monkeypatch):
-    rows = rows_of(Observation(T, CLEAN + 0.05 * NOISE))
+    rows = rows_of(Observation(T, CLEAN + 0.05 * NOISE), "u")
     exact, _ = whittaker.fit_whittaker(rows)
     monkeypatch.setattr(whittaker, "_MOST_FOR_EXACT_TRACE", 0)
     estimated, _ = whittaker.fit_whittaker(rows)
@@ -135,17 +137,17 @@ def test_the_gradient_of_the_network():
     ("spline", (0.05, 0.1, 0.5)), ("mlp", (0.05, 0.1, 0.4)),
 ])  # fmt: skip
 def test_every_method_completes_a_noisy_record(method, limits):
-    completion = complete(Observation(T, CLEAN + 0.05 * CLEAN.std() * NOISE), 2, method)
+    completion = complete(Observation(T, CLEAN + 0.05 * CLEAN.std() * NOISE), SECOND, method)
     for truth, column, limit in zip((CLEAN, SLOPE, BEND), completion.trajectory.values.T, limits, strict=True):
         assert relative_l2(truth, column) < limit
-    assert completion.noise[0] == pytest.approx(0.05 * CLEAN.std(), rel=0.3)
-    assert completion.method == ("gp" if method == "auto" else method)
+    assert completion.noise == {Variable("u"): pytest.approx(0.05 * CLEAN.std(), rel=0.3)}
+    assert completion.methods == ("gp" if method == "auto" else method,)
 
 
 @pytest.mark.parametrize("method", ["gp", "whittaker", "spline", "mlp"])
 def test_velocities_are_integrated_from_the_initial_state(method):
-    observation = Observation(T, SLOPE + 0.05 * SLOPE.std() * NOISE, (1,), initial=(0.0, 2.0))
-    completion = complete(observation, 2, method)
+    observation = Observation(T, SLOPE + 0.05 * SLOPE.std() * NOISE, "u'", initial=(0.0, 2.0))
+    completion = complete(observation, SECOND, method)
     assert relative_l2(CLEAN, completion.trajectory.u) < 0.2
     assert relative_l2(SLOPE, completion.trajectory.du) < 0.08
     assert completion.trajectory.u[0] == pytest.approx(0.0, abs=1e-3)
@@ -153,7 +155,7 @@ def test_velocities_are_integrated_from_the_initial_state(method):
 
 
 def test_without_an_initial_state_the_level_is_a_guess_and_said():
-    completion = complete(Observation(T, BEND, (2,)), 2)
+    completion = complete(Observation(T, BEND, "u''"), SECOND)
     assert "u and u'" in completion.notes[0]
     assert relative_l2(BEND, completion.trajectory.d2u) < 0.01
 
@@ -162,10 +164,11 @@ def test_a_second_column_helps():
     noisy = CLEAN + 0.2 * CLEAN.std() * NOISE
     other = BEND + 0.05 * BEND.std() * np.random.default_rng(2).standard_normal(len(T))
     for method in ("gp", "whittaker"):
-        alone = complete(Observation(T, noisy), 2, method)
-        both = complete(Observation(T, np.column_stack([other, noisy]), (2, 0)), 2, method)
+        alone = complete(Observation(T, noisy), SECOND, method)
+        both = complete(Observation(T, np.column_stack([other, noisy]), ("u''", "u")), SECOND, method)
         assert relative_l2(CLEAN, both.trajectory.u) < 0.7 * relative_l2(CLEAN, alone.trajectory.u)
-        assert both.noise == pytest.approx([0.05 * BEND.std(), 0.2 * CLEAN.std()], rel=0.35)
+        assert both.noise[Variable("u", 2)] == pytest.approx(0.05 * BEND.std(), rel=0.35)
+        assert both.noise[Variable("u")] == pytest.approx(0.2 * CLEAN.std(), rel=0.35)
 
 
 @pytest.mark.parametrize("method", ["gp", "whittaker"])
@@ -176,7 +179,7 @@ def test_missing_samples_are_filled_and_zero_weights_ignored(method):
     weights[120] = 0.0
     spoiled = values.copy()
     spoiled[120] = 50.0
-    filled = complete(Observation(T, spoiled, weights=weights), 1, method).trajectory
+    filled = complete(Observation(T, spoiled, weights=weights), FIRST, method).trajectory
     assert relative_l2(CLEAN, filled.u) < 0.05
     assert abs(filled.u[67] - CLEAN[67]) < 0.1
 
@@ -184,24 +187,24 @@ def test_missing_samples_are_filled_and_zero_weights_ignored(method):
 @pytest.mark.parametrize("method", ["auto", "whittaker"])
 def test_units_do_not_matter(method):
     values = CLEAN + 0.05 * NOISE
-    plain = complete(Observation(T, values), 2, method).trajectory
-    scaled = complete(Observation(1e-3 * T + 7, 50 * values), 2, method).trajectory
+    plain = complete(Observation(T, values), SECOND, method).trajectory
+    scaled = complete(Observation(1e-3 * T + 7, 50 * values), SECOND, method).trajectory
     for k in range(3):
-        np.testing.assert_allclose(scaled.states[:, k] / 50 / 1e3**k, plain.states[:, k], atol=1e-2 * 4**k)
+        np.testing.assert_allclose(scaled.values[:, k] / 50 / 1e3**k, plain.values[:, k], atol=1e-2 * 4**k)
 
 
 def test_the_same_record_gives_the_same_bits_and_carries_its_forcing():
-    observation = Observation(T, CLEAN + 0.05 * NOISE, forcing=Forcing.from_formula("cos(t)"))
-    first, second = complete(observation, 2), complete(observation, 2)
+    observation = Observation(T, CLEAN + 0.05 * NOISE, inputs={"F": Forcing.from_formula("cos(t)")})
+    first, second = complete(observation, SECOND), complete(observation, SECOND)
     np.testing.assert_array_equal(first.trajectory.values, second.trajectory.values)
-    np.testing.assert_allclose(first.trajectory.forcing, np.cos(T))
+    np.testing.assert_allclose(first.trajectory.inputs["F"], np.cos(T))
 
 
 @pytest.mark.parametrize("n", [3, 4, 6, 11])
 @pytest.mark.parametrize("method", ["auto", "whittaker"])
 def test_tiny_records_are_completed(n, method):
     t = np.linspace(0, 1, n)
-    states = complete(Observation(t, np.exp(t)), 2, method).trajectory.values
+    states = complete(Observation(t, np.exp(t)), SECOND, method).trajectory.values
     assert np.all(np.isfinite(states))
     assert relative_l2(np.exp(t), states[:, 0]) < 0.1
 
@@ -209,10 +212,10 @@ def test_tiny_records_are_completed(n, method):
 @pytest.mark.parametrize("method", ["auto", "whittaker", "spline"])
 def test_an_offset_and_times_that_nearly_coincide_do_no_harm(method):
     t = np.r_[0.0, 1e-9, np.linspace(0.1, 1, 20)]
-    smooth = complete(Observation(t, 1e6 + np.sin(3 * t)), 1, method).trajectory
+    smooth = complete(Observation(t, 1e6 + np.sin(3 * t)), FIRST, method).trajectory
     np.testing.assert_allclose(smooth.u - 1e6, np.sin(3 * t), atol=0.05)
-    constant = complete(Observation(T, np.full(len(T), 5.0)), 2, method).trajectory
-    np.testing.assert_allclose(constant.states, np.tile([5.0, 0.0, 0.0], (len(T), 1)), atol=1e-6)
+    constant = complete(Observation(T, np.full(len(T), 5.0)), SECOND, method).trajectory
+    np.testing.assert_allclose(constant.values, np.tile([5.0, 0.0, 0.0], (len(T), 1)), atol=1e-6)
 
 
 @pytest.mark.parametrize(("swings", "method"), [(10, "gp"), (500, "whittaker")])
@@ -221,10 +224,10 @@ def test_long_records_need_no_square_memory(swings, method):
     clean, slope = np.sin(2 * np.pi * swings * t), 2 * np.pi * swings * np.cos(2 * np.pi * swings * t)
     observation = Observation(t, clean + 0.05 * np.random.default_rng(0).standard_normal(len(t)))
     tracemalloc.start()
-    completion = complete(observation, 1)
+    completion = complete(observation, FIRST)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert completion.method == method
+    assert completion.methods == (method,)
     assert relative_l2(clean, completion.trajectory.u) < 0.06
     assert relative_l2(slope, completion.trajectory.du) < 0.08
     assert peak < 100e6  # a square matrix would take 2e8
@@ -233,7 +236,7 @@ def test_long_records_need_no_square_memory(swings, method):
 def test_whittaker_smooths_far_more_than_its_sampling():
     t = np.linspace(0, 1, 20_000)
     observation = Observation(t, np.sin(20 * t) + 0.05 * np.random.default_rng(0).standard_normal(len(t)))
-    assert relative_l2(20 * np.cos(20 * t), complete(observation, 1, "whittaker").trajectory.du) < 0.02
+    assert relative_l2(20 * np.cos(20 * t), complete(observation, FIRST, "whittaker").trajectory.du) < 0.02
 
 
 @pytest.mark.parametrize("level", [0.01, 0.1])
@@ -248,8 +251,9 @@ def _errors(names, method, seed=0):
     for name in names:
         problem = problems()[name]
         truth = problem.truth()
-        states = complete(problem.observe(seed=seed).observations[0], problem.order, method).trajectory.values
-        errors.append([relative_l2(truth.states[:, k], states[:, k]) for k in range(problem.order + 1)])
+        frame = Frame((("u", problem.order),))
+        states = complete(problem.observe(seed=seed).observations[0], frame, method).trajectory.values
+        errors.append([relative_l2(truth.values[:, k], states[:, k]) for k in range(problem.order + 1)])
     return errors
 
 
@@ -279,5 +283,64 @@ def test_a_flat_likelihood_does_not_run_off():
     # A noise draw at which the unbounded scale of the process once overflowed.
     problem = problem_named("b2/nlode5")
     data = problem.observe(seed=50)
-    found = complete(data.observations[0], problem.order, "auto", data.forcing(0))
+    found = complete(data.observations[0], data.frames[-1], "auto", data.signals(0))
     assert np.all(np.isfinite(found.trajectory.values))
+
+
+PAIR = Frame((("x", 2), ("y", 1)), ("F",))
+OTHER, OTHER_SLOPE = np.cos(T), -np.sin(T)
+
+
+def _pair(noise=0.02, columns=("x", "y"), values=(CLEAN, OTHER), **facts):
+    rng = np.random.default_rng(4)
+    noisy = [v + noise * v.std() * rng.standard_normal(len(T)) for v in values]
+    return Observation(T, np.column_stack(noisy), columns, **facts)
+
+
+@pytest.mark.parametrize("method", ["auto", "gp", "whittaker", "spline", "mlp"])
+def test_two_states_are_completed_each_to_its_order(method):
+    completion = complete(_pair(), PAIR, method, {"F": Forcing.from_formula("sin(t)")})
+    trajectory = completion.trajectory
+    assert trajectory.variables == PAIR.columns
+    limits = {"x": 0.05, "x'": 0.1, "y": 0.05, "x''": 0.5, "y'": 0.1}
+    truths = {"x": CLEAN, "x'": SLOPE, "y": OTHER, "x''": BEND, "y'": OTHER_SLOPE}
+    for name, truth in truths.items():
+        assert relative_l2(truth, trajectory[name]) < limits[name], name
+    assert completion.noise == {
+        Variable("x"): pytest.approx(0.02 * CLEAN.std(), rel=0.5),
+        Variable("y"): pytest.approx(0.02 * OTHER.std(), rel=0.5),
+    }
+    assert completion.methods == ("gp" if method == "auto" else method,) * 2
+    np.testing.assert_allclose(trajectory.inputs["F"], np.sin(T))
+
+
+def test_a_state_is_smoothed_as_if_it_were_alone():
+    both = _pair(initial={"x": 0.0, "x'": 2.0, "y": 1.0})
+    together = complete(both, PAIR).trajectory
+    for j, (name, order) in enumerate(PAIR.states):
+        initial = {v: value for v, value in both.initial.items() if v.name == name}
+        alone = complete(Observation(T, both.values[:, j], name, initial=initial), Frame(((name, order),))).trajectory
+        for variable in alone.variables:
+            np.testing.assert_array_equal(together[variable], alone[variable])
+
+
+def test_columns_of_two_states_may_come_in_any_order_and_by_derivatives():
+    observation = _pair(columns=("y'", "x''", "x"), values=(OTHER_SLOPE, BEND, CLEAN), initial={"y": 1.0})
+    completion = complete(observation, PAIR)
+    assert relative_l2(CLEAN, completion.trajectory["x"]) < 0.05
+    assert relative_l2(OTHER, completion.trajectory["y"]) < 0.05
+    assert completion.trajectory["y"][0] == pytest.approx(1.0, abs=1e-3)
+    assert set(completion.noise) == {Variable("x"), Variable("x", 2), Variable("y", 1)}
+    assert completion.noise[Variable("x", 2)] == pytest.approx(0.02 * BEND.std(), rel=0.5)
+    assert completion.notes == ()
+    rows = rows_of(observation, "x")
+    assert np.unique(rows.derivative).tolist() == [0, 2]
+    assert len(rows.t) == 2 * len(T)
+    assert rows_of(observation, "y").group.tolist() == [0] * len(T) + [-1]
+
+
+def test_the_note_on_a_guessed_level_names_its_state():
+    observation = _pair(columns=("x", "y'"), values=(CLEAN, OTHER_SLOPE))
+    (note,) = complete(observation, PAIR).notes
+    assert "The level of y is a guess" in note
+    assert complete(_pair(columns=("x", "y'"), values=(CLEAN, OTHER_SLOPE), initial={"y": 1.0}), PAIR).notes == ()

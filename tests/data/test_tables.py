@@ -3,8 +3,11 @@ import pandas as pd
 import pytest
 
 from lgf.data import Observation, observations_from_arrays, read_observations, read_table
+from lgf.errors import LgfError
+from lgf.expression.frame import Variable
 from lgf.solver.forcing import Forcing
 
+STATE, SLOPE, BEND = (Variable("u", k) for k in range(3))
 T = np.round(np.linspace(0, 2, 21), 3)
 U = np.round(np.cos(T), 6)
 
@@ -46,7 +49,7 @@ def test_every_dialect_gives_the_same_record(name, tmp_path):
     reading = read_observations(file)
     (observation,) = reading.observations
     _same(observation)
-    assert observation.measured == (0,)
+    assert observation.columns == (STATE,)
     assert any("guessed" in note for note in reading.notes)
 
 
@@ -61,15 +64,15 @@ def test_names_say_what_was_measured_and_the_guess_is_reported():
     table = {"time": T, "velocity": U, "acceleration": -U, "force": np.sin(T), "remark": ["x"] * len(T)}
     reading = read_observations(table)
     (observation,) = reading.observations
-    assert observation.measured == (1, 2)
-    np.testing.assert_allclose(observation.column(2), -U)
-    assert observation.column(0) is None
-    assert observation.forcing is not None
-    np.testing.assert_allclose(observation.forcing.values(T), np.sin(T), atol=1e-12)
+    assert observation.columns == (SLOPE, BEND)
+    np.testing.assert_allclose(observation.column(BEND), -U)
+    assert observation.column(STATE) is None
+    assert list(observation.inputs) == ["F"]
+    np.testing.assert_allclose(observation.inputs["F"].values(T), np.sin(T), atol=1e-12)
     said = " ".join(reading.notes)
     for word in ("'time'", "'force'", "u'", "u''", "by its name", "'remark'"):
         assert word in said
-    assert read_observations(table, value="acceleration", derivative=0).observations[0].measured == (0,)
+    assert read_observations(table, value="acceleration", derivative=0).observations[0].columns == (STATE,)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_experiments_of_different_lengths_with_gaps():
     assert [o.name for o in reading.observations] == ["A2", "A1", "B"]
     assert [len(o) for o in reading.observations] == [4, 3, 5]
     assert [o.n_samples for o in reading.observations] == [3, 3, 5]
-    assert [o.initial for o in reading.observations] == [(1.0,), (5.0,), (8.0,)]
+    assert [o.initial for o in reading.observations] == [{STATE: 1.0}, {STATE: 5.0}, {STATE: 8.0}]
     assert np.isnan(reading.observations[0].values[2, 0])
 
 
@@ -133,16 +136,16 @@ def test_a_table_is_read_once():
 def test_arrays_and_lists_of_arrays():
     (one,) = observations_from_arrays(list(T), list(U), initial=(1.0, 0.0), forcing="sin(t)")
     _same(one)
-    assert one.initial == (1.0, 0.0)
-    assert isinstance(one.forcing, Forcing)
+    assert one.initial == {STATE: 1.0, SLOPE: 0.0}
+    assert isinstance(one.inputs["F"], Forcing)
     several = observations_from_arrays([T, T[:9]], [U, U[:9]], derivative=2, forcing=[np.sin, "cos(t)"])
     assert [len(o) for o in several] == [21, 9]
-    assert several[0].measured == (2,)
-    np.testing.assert_allclose(several[0].forcing.values(T), np.sin(T), atol=1e-9)
+    assert several[0].columns == (BEND,)
+    np.testing.assert_allclose(several[0].inputs["F"].values(T), np.sin(T), atol=1e-9)
     shared = observations_from_arrays(T, [U, 2 * U], forcing=np.sin(T))
     _same(shared[1], u=2 * U)
     both = observations_from_arrays(T, np.column_stack([U, -U]), derivative=(0, 2))
-    assert both[0].measured == (0, 2)
+    assert both[0].columns == (STATE, BEND)
 
 
 def test_masked_arrays_hide_their_values():
@@ -157,3 +160,109 @@ def test_an_observation_cannot_be_written_and_keeps_its_own_copy():
     assert observation.values[0, 0] == U[0]
     with pytest.raises(ValueError, match="read-only"):
         observation.values[0, 0] = 1.0
+
+
+PAIR = np.column_stack([U, np.round(np.sin(T), 6)])
+PREY, PREDATOR = Variable("prey"), Variable("predator")
+
+
+def test_a_two_dimensional_array_has_one_state_a_column():
+    (one,) = observations_from_arrays(T, PAIR, initial=(1.0, 0.0))
+    assert one.columns == (Variable("x0"), Variable("x1"))
+    assert one.states == ("x0", "x1")
+    assert one.initial == {Variable("x0"): 1.0, Variable("x1"): 0.0}
+    np.testing.assert_array_equal(one.column(Variable("x1")), PAIR[:, 1])
+    (named,) = observations_from_arrays(
+        T, PAIR, states=("prey", "predator"), initial={"predator": 0.0}, forcing={"food": "cos(t)", "hunters": np.sin}
+    )
+    assert named.columns == (PREY, PREDATOR)
+    assert named.initial == {PREDATOR: 0.0}
+    assert list(named.inputs) == ["food", "hunters"]
+    np.testing.assert_allclose(named.inputs["hunters"].values(T), np.sin(T), atol=1e-9)
+    (mixed,) = observations_from_arrays(T, PAIR, states=("prey", "prey"), derivative=(0, 1))
+    assert mixed.columns == (PREY, Variable("prey", 1))
+    (rates,) = observations_from_arrays(T, PAIR, states=("prey", "predator"), derivative=1)
+    assert rates.columns == (Variable("prey", 1), Variable("predator", 1))
+    assert observations_from_arrays(T, PAIR[:, :1])[0].columns == (STATE,)
+
+
+def test_experiments_of_two_states_have_their_own_inputs_and_initial_states():
+    drives = [{"food": "cos(t)"}, {"food": np.sin(T)}]
+    several = observations_from_arrays(
+        T, [PAIR, 2 * PAIR], states=("prey", "predator"), forcing=drives, initial=[(1, 0), {"prey": 2}]
+    )
+    assert [o.states for o in several] == [("prey", "predator")] * 2
+    assert several[0].inputs["food"].formula is not None
+    assert several[1].inputs["food"].samples is not None
+    assert several[0].initial == {PREY: 1.0, PREDATOR: 0.0}
+    assert several[1].initial == {PREY: 2.0}
+
+
+SOURCES = ["mapping", "DataFrame", "CSV"]
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_states_are_named_by_their_columns(kind, tmp_path):
+    table = {"time [d]": T, "prey": PAIR[:, 0], "predator": PAIR[:, 1], "food": 2 * T, "remark": ["x"] * len(T)}
+    source = {"mapping": table, "DataFrame": pd.DataFrame(table), "CSV": tmp_path / "record.csv"}[kind]
+    if kind == "CSV":
+        pd.DataFrame(table).to_csv(source, index=False)
+    reading = read_observations(source, value=["prey", "predator"], initial={"prey": 1.0})
+    (observation,) = reading.observations
+    assert observation.columns == (PREY, PREDATOR)
+    np.testing.assert_allclose(observation.t, T)
+    np.testing.assert_allclose(observation.values, PAIR)
+    assert observation.initial == {PREY: 1.0}
+    assert observation.inputs == {}
+    assert any("time [d]" in note for note in reading.notes)
+    turned = read_observations(source, value=["predator", "prey"]).observations[0]
+    assert turned.columns == (PREDATOR, PREY)
+    np.testing.assert_allclose(turned.values, PAIR[:, ::-1])
+
+
+def test_several_inputs_are_named_by_their_columns_and_one_is_f():
+    table = {"t": T, "x [m]": PAIR[:, 0], "y (m)": PAIR[:, 1], "torque [Nm]": np.sin(T), "sun light": np.cos(T)}
+    both = read_observations(table, value=["x [m]", "y (m)"], forcing=["torque [Nm]", "sun light"]).observations[0]
+    assert both.columns == (Variable("x"), Variable("y"))
+    assert list(both.inputs) == ["torque", "sun_light"]
+    np.testing.assert_allclose(both.inputs["sun_light"].values(T), np.cos(T), atol=1e-12)
+    one = read_observations(table, value="x [m]", forcing="torque [Nm]").observations[0]
+    assert one.columns == (STATE,)
+    assert list(one.inputs) == ["F"]
+
+
+def test_experiments_of_two_states_share_a_table():
+    table = pd.DataFrame({
+        "t": np.r_[T, T], "prey": np.r_[U, 2 * U], "predator": np.r_[-U, U], "w": 1.0, "run": ["A"] * 21 + ["B"] * 21,
+    })  # fmt: skip
+    table.loc[3, "predator"] = np.nan
+    reading = read_observations(table, value=["prey", "predator"], experiment="run", weight="w", initial=[(1, 2), {}])
+    one, other = reading.observations
+    assert (one.name, other.name) == ("A", "B")
+    assert (one.n_samples, other.n_samples) == (41, 42)
+    assert one.weights.shape == (21, 2)
+    assert one.initial == {PREY: 1.0, PREDATOR: 2.0}
+    assert other.initial == {}
+    np.testing.assert_allclose(other.values, np.column_stack([2 * U, U]))
+
+
+def test_two_columns_that_measure_one_state_stay_one_state():
+    table = {"t": T, "position": U, "velocity": -np.sin(T)}
+    assert read_observations(table, value=["position", "velocity"]).observations[0].columns == (STATE, SLOPE)
+    by_hand = read_observations(table, value=["position", "velocity"], derivative=(0, 0)).observations[0]
+    assert by_hand.columns == (Variable("position"), Variable("velocity"))
+
+
+def test_two_columns_of_one_name_are_not_two_things():
+    table = {"t": T, "x [m]": U, "x [mm]": 1e3 * U, "F [N]": U, "F [kN]": U}
+    with pytest.raises(LgfError, match="two columns would be the input 'F'; rename"):
+        read_observations(table, value="x [m]", forcing=["F [N]", "F [kN]"])
+    with pytest.raises(LgfError, match="x, x repeat"):
+        read_observations(table, value=["x [m]", "x [mm]"])
+
+
+@pytest.mark.parametrize("name", ["t", "2nd", "Ö (cm)", "C1", "---"])
+def test_columns_that_cannot_name_a_state_are_named(name):
+    table = {"time": T, name: U, "prey": U}
+    with pytest.raises(LgfError, match="cannot be the name of a state or an input; rename it"):
+        read_observations(table, time="time", value=[name, "prey"])

@@ -21,31 +21,32 @@ from lgf.solver.solve import solve
 T = np.linspace(0, 20, 201)
 
 
-def problem(text, initial, measured=0, noise=0.05):
-    truth = solve(System(Skeleton.read(text), ()), initial, T, rtol=1e-10)
-    clean = truth.states[:, measured]
+def problem(text, initial, measured="u", noise=0.05):
+    truth = solve(System.read(text), initial, T, rtol=1e-10)
+    clean = truth[measured]
     values = clean + noise * clean.std() * np.random.default_rng(0).standard_normal(len(T))
     order = len(initial)
     return Problem((Observation(T, values, (measured,), initial=initial),), Knowledge(order=order, forced=False))
 
 
-def prepared(text, initial, measured=0):
+def prepared(text, initial, measured="u"):
     given = problem(text, initial, measured)
-    order = len(initial)
-    target = make_target(given, order, [complete(given.observations[0], order)])
-    return target, make_language(load_grammar("standard"), given, target), Evaluator({order: target}, given.knowledge)
+    (frame,) = given.frames
+    target = make_target(given, frame, [complete(given.observations[0], frame)])
+    language = make_language(load_grammar("standard"), given, frame, target.ranges)
+    return target, language, Evaluator({frame: target}, given.knowledge)
 
 
 @pytest.fixture(scope="module")
 def duffing():
-    return prepared("u'' + 0.2*u' + 2*u + 1.5*u^3 = 0", (1.0, 0.0), measured=2)
+    return prepared("u'' + 0.2*u' + 2*u + 1.5*u^3 = 0", (1.0, 0.0), measured="u''")
 
 
 def test_the_answer_is_the_derivative_of_the_solution(duffing):
     target, _, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u"), 5.0))
     line = linearise(candidate, target)
-    added = line.states[0] ** 3
+    added = line.columns[0] ** 3
     step = 1e-4
     a, b = candidate.fit.values
     base, moved = (
@@ -54,9 +55,9 @@ def test_the_answer_is_the_derivative_of_the_solution(duffing):
     )
     scale = np.sqrt(target.record.weight[:, 2] * target.power)
     expected = (moved - base) / step * scale
-    answer = line.answers(in_blocks(added[None, :]))[0, :, 0]
+    answer = line.responses(in_blocks(added[None, :]))[0, :, 0]
     assert np.linalg.norm(answer - expected) < 0.03 * np.linalg.norm(expected)
-    np.testing.assert_allclose(line.residual, (target.record.data[:, 2] - line.states[2]) * scale, rtol=1e-9)
+    np.testing.assert_allclose(line.residual, (target.record.data[:, 2] - line.columns[2]) * scale, rtol=1e-9)
 
 
 def test_all_terms_at_once_are_each_term_on_its_own(duffing):
@@ -69,7 +70,7 @@ def test_all_terms_at_once_are_each_term_on_its_own(duffing):
     for k in range(0, len(vocabulary.terms), 7):
         term = vocabulary.terms[k]
         for column, values in zip(columns[: len(owner)][owner == k], term.values, strict=True):
-            slow = run(term.program, 2, values, line.t, line.states, line.forcing)[0]
+            slow = run(term.program, values, line.t, line.columns, line.inputs)[0]
             sound = bool(np.all(np.abs(slow) < 1e12))
             undefined += not sound
             np.testing.assert_array_equal(column, slow if sound else 0.0)
@@ -94,7 +95,7 @@ def test_what_a_term_explains_is_what_a_projection_leaves(duffing, taken):
     basis = np.linalg.qr(line.own[rows].T)[0]
     rest = residual - basis @ (basis.T @ residual)
     assert left == pytest.approx(rest @ rest, rel=1e-9)
-    answers = line.answers(columns).swapaxes(1, 2).reshape(-1, len(residual))[: len(owner)]
+    answers = line.responses(columns).swapaxes(1, 2).reshape(-1, len(residual))[: len(owner)]
     compared = 0
     for k in range(0, n, 5):
         beside = answers[owner == k] - (answers[owner == k] @ basis) @ basis.T
@@ -125,7 +126,7 @@ def test_a_divisor_can_be_missing():
 def test_proposals_are_new_changes_of_the_best_and_say_what_they_mean(duffing):
     target, language, evaluator = duffing
     population = Population([evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u"), 5.0))])
-    proposer = MissingTermProposer([language], {2: target})
+    proposer = MissingTermProposer([language], {target.frame: target})
     proposer.tell(population)
     first, second = proposer.ask(10), proposer.ask(10)
     structures = [p.skeleton.structure for p in first + second]

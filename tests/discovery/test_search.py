@@ -29,7 +29,7 @@ STANDARD = load_grammar("standard")
 
 
 def logistic(**known):
-    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), T).u
+    truth = solve(System.read("u' = 2.1*u - 0.5*u^2"), (0.13,), T).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(T))
     return Problem((Observation(T, noisy, initial=(0.13,)),), Knowledge(**{"order": 1, **known}))
 
@@ -37,8 +37,13 @@ def logistic(**known):
 @pytest.fixture(scope="module")
 def stage():
     given = logistic()
-    target = make_target(given, 1, [complete(given.observations[0], 1)])
-    return target, make_language(STANDARD, given, target), Evaluator({1: target}, given.knowledge)
+    (frame,) = given.frames
+    target = make_target(given, frame, [complete(given.observations[0], frame)])
+    return target, language_of(given, target), Evaluator({frame: target}, given.knowledge)
+
+
+def language_of(given, target):
+    return make_language(STANDARD, given, target.frame, target.ranges)
 
 
 def test_objectives():
@@ -57,7 +62,8 @@ def test_a_fitted_initial_value_costs_as_much_as_a_constant():
     t = np.linspace(0, 5, 80)
     values = 2 + 3 * np.exp(-0.8 * t) + 0.02 * np.random.default_rng(0).standard_normal(len(t))
     given = Problem((Observation(t, values),))
-    targets = {order: make_target(given, order, [complete(given.observations[0], order)]) for order in (1, 2)}
+    targets = {f: make_target(given, f, [complete(given.observations[0], f)]) for f in given.frames}
+    assert [frame.orders for frame in targets] == [(1,), (2,)]
     # The second is the first, differentiated: a constant less and an initial value more.
     fits = [Evaluator(targets)(Proposal(Skeleton.read(text), 5.0)) for text in ("u' = C*u + C", "u'' = C*u'")]
     assert fits[0].loss == pytest.approx(fits[1].loss, rel=1e-3)
@@ -85,10 +91,10 @@ def test_languages_leave_out_what_is_known_to_be_wrong(stage):
     rng = np.random.default_rng(0)
     from lgf.grammar import sample, spell
 
-    autonomous = make_language(STANDARD, logistic(autonomous=True), target)
+    autonomous = language_of(logistic(autonomous=True), target)
     assert all("t" not in spell(STANDARD, d).replace("sqrt", "").replace("tanh", "")
                for d in sample(STANDARD, rng, 300, autonomous.allowed))  # fmt: skip
-    plain = make_language(STANDARD, logistic(functions=("exp",)), target)
+    plain = language_of(logistic(functions=("exp",)), target)
     assert all(f not in spell(STANDARD, d) for d in sample(STANDARD, rng, 300, plain.allowed) for f in ("sin", "log"))
     # t = 0 belongs to the record: 1/t has no value there
     assert all("/t" not in spell(STANDARD, d).replace(" ", "") for d in sample(STANDARD, rng, 500, plain.allowed))
@@ -106,7 +112,7 @@ def test_no_division_by_a_derivative_that_changes_sign():
 
 def test_required_terms_are_required(stage):
     target, _, _ = stage
-    language = make_language(STANDARD, logistic(required=("u^2",)), target)
+    language = language_of(logistic(required=("u^2",)), target)
     for proposal in MonteCarloProposer([language]).ask(200):
         assert Skeleton.read("u' = C*u^2").right.args[1] in terms_of(proposal.skeleton)
 
@@ -185,7 +191,7 @@ def test_logistic_growth_is_discovered():
 def test_held_out_experiments_have_their_say():
     experiments = []
     for i, start in enumerate((0.13, 1.0, 6.0)):
-        truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (start,), T).u
+        truth = solve(System.read("u' = 2.1*u - 0.5*u^2"), (start,), T).u
         noisy = truth + 0.05 * truth.std() * np.random.default_rng(i).standard_normal(len(T))
         experiments.append(Observation(T, noisy, name=str(i)))
     settings = DiscoverySettings(
@@ -217,7 +223,7 @@ def test_a_search_that_finds_nothing_better_ends_when_its_patience_does(stage, p
 
 def test_finalists_lose_what_is_negligible(stage):
     _target, language, evaluator = stage
-    said = encoding(STANDARD, Skeleton.read("u' = C*u + C*u^2 + C*sin(C*t)"), 1, False)
+    said = encoding(STANDARD, Skeleton.read("u' = C*u + C*u^2 + C*sin(C*t)"), False)
     bloated = evaluator(propose(language, said.derivation, "test"))
     fit = replace(bloated.fit, values=(*bloated.fit.values[:2], 1e-5, bloated.fit.values[3]))
     population = Population([replace(bloated, fit=fit, objective=-1e9)])
@@ -261,7 +267,7 @@ def test_a_handicap_is_what_a_candidate_must_be_better_by(stage):
 
 def test_time_in_an_equation_must_be_worth_more_than_a_bare_mention(stage):
     target, language, evaluator = stage
-    said = [encoding(STANDARD, Skeleton.read(text), 1, False).derivation for text in ("u' = C*u", "u' = C*t")]
+    said = [encoding(STANDARD, Skeleton.read(text), False).derivation for text in ("u' = C*u", "u' = C*t")]
     without, with_t = (evaluator(propose(language, d, "test")) for d in said)
     units = Criterion.DESCRIPTION_LENGTH
     assert handicap_of(without, logistic(), target, units) == 0.0
@@ -273,9 +279,10 @@ def test_time_in_an_equation_must_be_worth_more_than_a_bare_mention(stage):
 def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
     problem = logistic()
     (observation,) = problem.observations
-    problem = replace(problem, observations=(replace(observation, initial=(0.13,) if known else None),))
-    target = make_target(problem, 1, [complete(problem.observations[0], 1)])
-    sound = Evaluator({1: target}, problem.knowledge)(Proposal(Skeleton.read("u' = C*u + C*u^2"), 5.0))
+    problem = replace(problem, observations=(replace(observation, initial=(0.13,) if known else {}),))
+    (frame,) = problem.frames
+    target = make_target(problem, frame, [complete(problem.observations[0], frame)])
+    sound = Evaluator({frame: target}, problem.knowledge)(Proposal(Skeleton.read("u' = C*u + C*u^2"), 5.0))
     assert steady(sound, problem, target)
     # A rest state just below the start: from a little lower the solution falls without end.
     rest = float(sound.fit.initial[0, 0]) - 0.2 * float(target.noise[0])

@@ -9,10 +9,10 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
-from lgf.expression.tree import mul, number
+from lgf.expression.tree import mul, number, summands
 from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, sample, spell
 from lgf.language.cheapest_derivation import bits_of, encode, encoding
-from lgf.language.sentences import NoEquation
+from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
 from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
 
 STANDARD = load_grammar("standard")
@@ -38,7 +38,7 @@ def cheapest(grammar, order, forced, max_bits):
         grammar, max_bits, allowed=restrict(grammar, order=order, forced=forced)
     ):
         try:
-            skeleton = skeleton_of(grammar.template, spell(grammar, derivation), order)
+            skeleton = skeleton_of(grammar.template, spell(grammar, derivation), grammar_frame(order, forced))
         except NoEquation:
             continue
         found.setdefault(skeleton.structure, (cost, skeleton))
@@ -48,7 +48,7 @@ def cheapest(grammar, order, forced, max_bits):
 @pytest.mark.parametrize(("order", "forced"), CASES)
 def test_the_cheapest_of_all_derivations_is_found(order, forced):
     for cost, skeleton in cheapest(STANDARD, order, forced, 11)[::4]:
-        assert bits_of(STANDARD, skeleton, order, forced) == pytest.approx(cost), str(skeleton)
+        assert bits_of(STANDARD, skeleton, forced) == pytest.approx(cost), str(skeleton)
 
 
 def test_the_cheapest_is_found_with_denominators_and_sums_as_summands():
@@ -63,7 +63,7 @@ def test_the_grammars_of_the_paper_are_read_too(name, order):
     grammar = load_grammar(name)
     forced = name == "b3"
     for cost, skeleton in cheapest(grammar, order, forced, 11)[::6]:
-        assert bits_of(grammar, skeleton, order, forced) == pytest.approx(cost), str(skeleton)
+        assert bits_of(grammar, skeleton, forced) == pytest.approx(cost), str(skeleton)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -72,14 +72,14 @@ def test_how_an_equation_is_written_does_not_matter(seed, case, random):
     order, forced = case
     allowed = restrict(STANDARD, order=order, forced=forced)
     (derivation,) = sample(STANDARD, np.random.default_rng(seed), 1, allowed)
-    skeleton = skeleton_of("explicit", spell(STANDARD, derivation), order)
-    found = encoding(STANDARD, skeleton, order, forced)
+    skeleton = skeleton_of("explicit", spell(STANDARD, derivation), grammar_frame(order, forced))
+    found = encoding(STANDARD, skeleton, forced)
     assert found.bits <= bits(STANDARD, derivation, allowed) + 1e-9
-    summands = list(skeleton.right.args if skeleton.right.head == "+" else (skeleton.right,))
-    random.shuffle(summands)
-    moved = Skeleton.read(f"3*{_text(skeleton.left)} - ({' + '.join(map(_text, summands))}) = 0")
+    terms = list(summands(skeleton.right))
+    random.shuffle(terms)
+    moved = Skeleton.read(f"3*{_text(skeleton.left)} - ({' + '.join(map(_text, terms))}) = 0", skeleton.frame)
     assert moved.structure == skeleton.structure
-    assert encoding(STANDARD, moved, order, forced) == found
+    assert encoding(STANDARD, moved, forced) == found
 
 
 def _text(expression):
@@ -103,9 +103,12 @@ def test_a_term_with_constants_inside_may_occur_twice():
 
 def test_order_and_forcing_restrict_what_is_said():
     equation = System.read("u'' = -3*u' - 2*u")
-    assert encode(STANDARD, equation) == encode(STANDARD, equation, 2, False)
-    assert encode(STANDARD, equation, 1) is None
-    assert encode(STANDARD, equation, 2, True) is None
+    assert encode(STANDARD, equation) == encode(STANDARD, equation, False)
+    assert encode(STANDARD, equation, True) is None
+    sentence = spell(STANDARD, encode(STANDARD, equation))
+    assert skeleton_of("explicit", sentence, grammar_frame(2, False)).structure == equation.skeleton.structure
+    with pytest.raises(NoEquation, match="not below 1"):
+        skeleton_of("explicit", sentence, grammar_frame(1, False))
     assert bits_of(STANDARD, System.read("u'' = -3*u' - 2*u + F")) < 7
 
 

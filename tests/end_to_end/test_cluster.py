@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
@@ -27,12 +26,13 @@ distributed = pytest.importorskip("distributed")
 @pytest.mark.filterwarnings("default")
 def test_a_killed_worker_does_not_change_the_result():
     t = np.linspace(0, 5, 60)
-    truth = solve(System(Skeleton.read("u' = 2.1*u - 0.5*u^2"), ()), (0.13,), t).u
+    truth = solve(System.read("u' = 2.1*u - 0.5*u^2"), (0.13,), t).u
     noisy = truth + 0.05 * truth.std() * np.random.default_rng(0).standard_normal(len(t))
     problem = Problem((Observation(t, noisy, initial=(0.13,)),), Knowledge(order=1))
-    target = make_target(problem, 1, [complete(problem.observations[0], 1)])
-    evaluator = Evaluator({1: target}, problem.knowledge)
-    proposals = EnumerationProposer([make_language(load_grammar("standard"), problem, target)]).ask(160)
+    (frame,) = problem.frames
+    target = make_target(problem, frame, [complete(problem.observations[0], frame)])
+    evaluator = Evaluator({frame: target}, problem.knowledge)
+    proposals = EnumerationProposer([make_language(load_grammar("standard"), problem, frame, target.ranges)]).ask(160)
     alone = joblib_map(1)(evaluator, proposals)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,

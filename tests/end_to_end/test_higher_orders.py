@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lgf.cli import main
-from lgf.equation.skeleton import Equation
+from lgf.equation.system import System
 from lgf.runs.folder import read_run
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import relative_l2
@@ -20,7 +20,7 @@ SYSTEMS = {
 @pytest.mark.parametrize(("name", "given"), [("linear", False), ("linear", True), ("jerk", False), ("two modes", True)])
 def test_an_equation_of_a_higher_order_is_found(tmp_path, monkeypatch, name, given):
     text, initial, evaluations = SYSTEMS[name]
-    truth = Equation.read(text)
+    truth = System.read(text)
     t = np.linspace(0, 20, 300)
     u = solve(truth, initial, t).u
     noisy = u + 0.01 * u.std() * np.random.default_rng(0).standard_normal(len(t))

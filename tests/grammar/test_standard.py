@@ -24,20 +24,20 @@ from lgf.grammar import (
 )
 from lgf.grammar.tables import tables
 from lgf.language.cheapest_derivation import encoding
-from lgf.language.sentences import skeleton_of
+from lgf.language.sentences import grammar_frame, skeleton_of
 
 STANDARD = load_grammar("standard")
 OF_0_1 = "78cfa18cecb4ca15"  # the fingerprint of version 0.1, whose rules were for orders 1 and 2
 TEXTBOOK = Path(__file__).parents[2] / "benchmarks" / "textbook.csv"
 
 
-def structure(derivation, order):
-    return skeleton_of(STANDARD.template, spell(STANDARD, derivation), order).structure
+def structure(derivation, order, forced):
+    return skeleton_of(STANDARD.template, spell(STANDARD, derivation), grammar_frame(order, forced)).structure
 
 
 @pytest.fixture(scope="module")
 def said():
-    return {p.id: encoding(STANDARD, p.true_equation(), p.order, p.forcing is not None) for p in problems().values()}
+    return {p.id: encoding(STANDARD, p.true_equation(), p.forcing is not None) for p in problems().values()}
 
 
 def test_every_named_problem_can_be_said(said):
@@ -48,7 +48,7 @@ def test_every_named_problem_can_be_said(said):
         assert bits(STANDARD, found.derivation, allowed) == pytest.approx(found.bits)
         # nlode4 is the square of an equation; what is said is the branch that its solution follows
         truth = "C*u'' + C*u" if id_ == "b2/nlode4" else problem.true_equation().skeleton.structure
-        assert structure(found.derivation, problem.order) == truth
+        assert structure(found.derivation, problem.order, problem.forcing is not None) == truth
 
 
 def test_true_equations_are_cheap(said):
@@ -93,7 +93,7 @@ HIGHER = {
 
 @pytest.mark.parametrize("text", HIGHER)
 def test_orders_3_and_4_can_be_said(text):
-    equation = Equation.read(text)
+    equation = System.read(text)
     found = encoding(STANDARD, equation)
     assert found.derivation is not None, found.unsaid
     assert structure(found.derivation, equation.skeleton.order) == equation.skeleton.structure
@@ -130,7 +130,7 @@ def test_few_derivations_say_the_same(order, forced):
     allowed = restrict(STANDARD, order=order, forced=forced)
     listed = [d for _, d in enumerate_derivations(STANDARD, 13, allowed=allowed)]
     assert len(listed) > 300
-    assert 1 - len({structure(d, order) for d in listed}) / len(listed) <= 0.15
+    assert 1 - len({structure(d, order, forced) for d in listed}) / len(listed) <= 0.15
 
 
 def test_what_is_known_is_kept():
@@ -138,8 +138,12 @@ def test_what_is_known_is_kept():
     for order in (1, 2, 3, 4):
         for forced in (False, True):
             for derivation in sample(STANDARD, rng, 200, restrict(STANDARD, order=order, forced=forced)):
-                skeleton = skeleton_of(STANDARD.template, spell(STANDARD, derivation), order)
-                assert (skeleton.order, skeleton.forced) == (order, forced)
+                skeleton = skeleton_of(STANDARD.template, spell(STANDARD, derivation))
+                assert skeleton.forced is forced
+                assert skeleton.frame.orders[0] <= order
+                frame = grammar_frame(order, forced)
+                skeleton = skeleton_of(STANDARD.template, spell(STANDARD, derivation), frame)
+                assert (skeleton.frame, skeleton.forced) == (frame, forced)
 
 
 def test_divisions_can_be_forbidden():

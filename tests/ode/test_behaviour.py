@@ -14,7 +14,7 @@ def test_moments_agree_with_numpy():
     skeleton = Skeleton.read("C*u'' + C*sin(C*t)*u' + C*u^2 = F")
     t, states = GRID.points
     environment = {"t": t, "F": np.zeros_like(t), "u": states[0], ("u", 1): states[1], ("u", 2): states[2]}
-    values = np.array([evaluate(skeleton.residual, environment, row[:4]) for row in GRID.draws])
+    values = np.array([evaluate(skeleton.residuals[0], environment, row[:4]) for row in GRID.draws])
     mean, deviation = behaviour(skeleton, GRID)
     np.testing.assert_allclose(mean, values.mean(axis=0), rtol=1e-9, atol=1e-6)
     np.testing.assert_allclose(deviation, values.std(axis=0), rtol=1e-6, atol=1e-4)

@@ -5,25 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lgf.expression.canonical import canonical
+from lgf.expression.functions import FUNCTIONS
 from lgf.expression.numeric import evaluate
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.sympy_conversion import to_sympy
-from lgf.expression.tree import (
-    FUNCTIONS,
-    Expression,
-    F,
-    T,
-    U,
-    add,
-    constant,
-    fill,
-    function,
-    mul,
-    number,
-    power,
-    symbol,
-)
+from lgf.expression.tree import Expression, T, add, constant, fill, function, mul, number, power, signal, symbol
 
 POINTS = {
     "t": np.array([0.3, 0.7, 1.1, 1.9]),
@@ -35,7 +22,7 @@ LEAVES = st.one_of(
     st.sampled_from([-2.0, -1.0, 0.5, 1.0, 2.0, 3.0, 1.7, -0.3]).map(number),
     st.just(constant(0)),
     st.just(constant(0)),
-    st.sampled_from([T, U, symbol("u", 1), F]),
+    st.sampled_from([T, symbol("u"), symbol("u", 1), signal("F")]),
 )
 
 
@@ -47,7 +34,7 @@ def _extend(inner):
             lambda a: power(a[0], number(a[1]))
         ),
         inner.map(lambda e: power(e, constant(0))),
-        st.tuples(st.sampled_from(FUNCTIONS), inner).map(lambda a: function(*a)),
+        st.tuples(st.sampled_from(list(FUNCTIONS)), inner).map(lambda a: function(*a)),
     )
 
 

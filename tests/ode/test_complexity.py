@@ -14,7 +14,7 @@ from lgf.expression.canonical import canonical
 from lgf.expression.parse import read_equation, read_expression
 from lgf.expression.print import plain
 from lgf.expression.sympy_conversion import to_sympy
-from lgf.expression.tree import F, T, add, function, mul, number, power, symbol
+from lgf.expression.tree import T, add, function, mul, number, power, signal, symbol
 
 with (Path(__file__).parent / "truths.csv").open() as file:
     TRUTHS = list(csv.DictReader(file))
@@ -27,7 +27,7 @@ def test_mean_over_the_true_equations_is_the_published_one(suite, mean):
 
 
 def test_a_known_forcing_counts():
-    equation = System.read("2*u'' + 1.02*u' + 5*u = F", forcing="2*sin(0.5*t)")
+    equation = System.read("2*u'' + 1.02*u' + 5*u = F", inputs={"F": "2*sin(0.5*t)"})
     assert equation.complexity == 27  # what the paper gives for the pendulum it found
     assert System.read("2*u'' + 1.02*u' + 5*u = F").complexity == 25
 
@@ -40,7 +40,7 @@ def _random_expression(rng):
 
     def monomial(positive=False):
         c = coefficient()
-        symbols = rng.choices([T, F, *(symbol("u", i) for i in range(4))], k=rng.randint(1, 2))
+        symbols = rng.choices([T, signal("F"), *(symbol("u", i) for i in range(4))], k=rng.randint(1, 2))
         c = number(abs(c.args[0])) if positive else c
         return mul(c, *(power(s, number(rng.choice([1, 1, 2, 3, -1, 0.5, -0.5, 1.3]))) for s in symbols))
 

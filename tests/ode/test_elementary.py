@@ -6,7 +6,6 @@ import pytest
 from lgf.solver.kernels import machine
 
 RNG = np.random.default_rng(0)
-NO_TABLE = np.zeros((1, 4))
 
 
 def run(op, x, wide):
@@ -18,7 +17,7 @@ def run(op, x, wide):
         R = np.zeros((2, width))
         part = x[first : first + width]
         R[0, : len(part)] = part
-        execute(code, R, NO_TABLE, 0.0, 0.0)
+        execute(code, R, machine.NO_TABLE)
         out[first : first + width] = R[1, : len(part)]
     return out
 
@@ -53,9 +52,16 @@ def test_edges_are_those_of_ieee_arithmetic():
 
 
 def test_forcing_table_stays_inside_its_pieces():
-    table = np.array([[1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 1.0, 0.0]])
-    code = np.array([[machine.FORCE, 1, 0, 0, 0]], np.int32)
-    R = np.zeros((2, machine.LANES))
+    # one header for each input (start, pieces per unit of time, first row, number of rows), then the cubic pieces
+    table = np.array([
+        [0.0, 1.0, 2.0, 2.0],
+        [1.0, 0.5, 4.0, 1.0],
+        [1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 1.0, 0.0],
+        [7.0, 0.0, 0.0, 8.0],
+    ])  # fmt: skip
+    code = np.array([[machine.INPUT, 1, 0, 0, 0], [machine.INPUT, 2, 0, 1, 0]], np.int32)
+    R = np.zeros((3, machine.LANES))
     R[0] = [-5.0, 0.0, 0.5, 1.0, 1.5, 2.0, 9.0, np.nan]
-    machine.execute_lanes(code, R, table, 0.0, 1.0)
+    machine.execute_lanes(code, R, table)
     np.testing.assert_allclose(R[1], [1.0, 1.0, 2.0, 3.0, 3.25, 4.0, 4.0, 1.0])
+    np.testing.assert_allclose(R[2], [7.0, 7.0, 7.0, 7.0, 7.125, 8.0, 15.0, 7.0])

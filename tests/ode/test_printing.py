@@ -6,16 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lgf.equation.system import System
+from lgf.expression.functions import FUNCTIONS
 from lgf.expression.parse import read_expression
 from lgf.expression.print import display, format_number, latex, plain
-from lgf.expression.tree import FUNCTIONS, F, T, U, add, constant, function, mul, number, power, symbol
+from lgf.expression.tree import T, add, constant, function, mul, number, power, signal, symbol
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False).filter(lambda x: x == 0 or abs(x) > 1e-6)
 LEAVES = st.one_of(
     NUMBERS.map(number),
     st.integers(-3, 3).map(number),
     st.integers(0, 12).map(constant),
-    st.sampled_from([T, F, U, symbol("u", 1), symbol("u", 3), symbol("x0"), symbol("x11", 2)]),
+    st.sampled_from([T, signal("F"), symbol("u"), symbol("u", 1), symbol("u", 3), symbol("x0"), symbol("x11", 2)]),
 )
 
 
@@ -25,7 +26,7 @@ def _extend(inner):
         st.lists(inner, min_size=2, max_size=4).map(lambda a: mul(*a)),
         st.tuples(inner, inner).map(lambda a: power(*a)),
         st.tuples(inner, st.sampled_from([-3, -2, -1, 2, 0.5, -0.5])).map(lambda a: power(a[0], number(a[1]))),
-        st.tuples(st.sampled_from(FUNCTIONS), inner).map(lambda a: function(*a)),
+        st.tuples(st.sampled_from(list(FUNCTIONS)), inner).map(lambda a: function(*a)),
     )
 
 
@@ -68,7 +69,7 @@ def test_numbers_are_rounded_by_their_error(value, error, text):
 
 
 def test_the_equation_for_people():
-    equation = System.read("5*u'' + u' + 7*u + 25*u^3 = F", forcing="cos(2*t)")
+    equation = System.read("5*u'' + u' + 7*u + 25*u^3 = F", inputs={"F": "cos(2*t)"})
     assert str(equation) == "5.0 u'' + 1.0 u' + 7.0 u + 25 u^3 = cos(2 t)"
     assert equation.text == "5*u'' + u' + 7*u + 25*u^3 = F"
 
@@ -131,7 +132,7 @@ def test_python_function_of_an_explicit_equation():
 
 
 def test_python_function_solves_for_the_highest_derivative():
-    source = System.read("2*u'' + u'*abs(u') + 4*u + 1.5*u^2*u'' = F", forcing="2*cos(t)").python()
+    source = System.read("2*u'' + u'*abs(u') + 4*u + 1.5*u^2*u'' = F", inputs={"F": "2*cos(t)"}).python()
     u, v, t = 0.3, -0.8, 1.9
     expected = (2 * np.cos(t) - v * abs(v) - 4 * u) / (2 + 1.5 * u**2)
     assert np.allclose(_run(source)["rhs"](t, [u, v]), [v, expected])

@@ -5,10 +5,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lgf.expression.parse import ReadingError, read_equation, read_expression
-from lgf.expression.tree import F, T, U, add, constant, function, mul, number, power, symbol
+from lgf.equation.skeleton import Skeleton
+from lgf.errors import LgfError
+from lgf.expression.frame import Frame
+from lgf.expression.parse import ReadingError, infer_frame, read_equation, read_equations, read_expression
+from lgf.expression.tree import T, add, constant, function, mul, number, power, signal, symbol
 
-U1, U2 = symbol("u", 1), symbol("u", 2)
+U, U1, U2 = (symbol("u", i) for i in range(3))
+F = signal("F")
 
 
 @pytest.mark.parametrize(
@@ -100,6 +104,126 @@ def test_an_equation_has_one_equal_sign():
         read_equation("u' =")
     with pytest.raises(ReadingError, match="read_equation"):
         read_expression("u' = u")
+
+
+FRAME = Frame((("prey", 1), ("x", 2)), ("voltage",))
+PREY, X, VOLTAGE = symbol("prey"), symbol("x"), signal("voltage")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("prey*x'", mul(PREY, symbol("x", 1))),
+        ("prey(t) + voltage(t)", add(PREY, VOLTAGE)),
+        ("diff(prey, t) - 2 x''(t)", add(symbol("prey", 1), mul(number(-2), symbol("x", 2)))),
+        ("Derivative(x(t), (t, 2))", symbol("x", 2)),
+        ("dprey/dt + d2x/dt2", add(symbol("prey", 1), symbol("x", 2))),
+        ("3 voltage^2*t", mul(number(3), power(VOLTAGE, number(2)), T)),
+        ("C*prey + C", add(mul(constant(0), PREY), constant(1))),
+        ("prey′", symbol("prey", 1)),
+    ],
+)
+def test_a_frame_says_which_names_there_are(text, expected):
+    assert read_expression(text, FRAME) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "position"), [("prey + u", 7), ("F*x", 0), ("x0", 0), ("du/dt", 0), ("2*predator", 2)]
+)
+def test_other_names_are_refused_by_naming_those_of_the_frame(text, position):
+    with pytest.raises(ReadingError, match="known are t, voltage, prey, x, C, pi and the functions sin") as caught:
+        read_expression(text, FRAME)
+    assert caught.value.position == position
+
+
+def test_an_input_has_no_derivative():
+    with pytest.raises(ReadingError, match="cannot follow"):
+        read_expression("voltage'", FRAME)
+    with pytest.raises(ReadingError, match="takes a state"):
+        read_expression("diff(voltage, t)", FRAME)
+
+
+@pytest.mark.parametrize(
+    ("text", "states", "inputs"),
+    [
+        ("prey' = 2*prey - prey*predator; predator' = prey", (("prey", 1), ("predator", 1)), ()),
+        ("prey' = 2*prey - prey*predator\n\n predator'' = prey*F\n", (("prey", 1), ("predator", 2)), ("F",)),
+        ("  theta'' = -sin(theta)  ", (("theta", 2),), ()),
+        ("prey′ = predator; predator’ = F", (("prey", 1), ("predator", 1)), ("F",)),
+        ("F' = -F; G' = F", (("F", 1), ("G", 1)), ()),
+    ],
+)
+def test_states_are_those_that_equations_are_for(text, states, inputs):
+    frame = Frame(states, inputs)
+    assert infer_frame(text) == frame
+    assert Skeleton.read(text).frame == frame
+    assert Skeleton.read(text) == Skeleton.read(text, frame)
+    assert len(read_equations(text, frame)) == len(states)
+
+
+@pytest.mark.parametrize("text", ["u' + u = 0", "2*u' = u", "u' = u; u", "", "u = 3", "x' = y; 0 = y'"])
+def test_no_states_are_inferred_of_other_texts(text):
+    assert infer_frame(text) is None
+
+
+def test_inputs_that_are_named_are_inputs():
+    assert infer_frame("x' = -x + wind; y' = sun", ("sun", "rain", "wind")) == Frame(
+        (("x", 1), ("y", 1)), ("sun", "wind")
+    )
+
+
+def test_constants_are_numbered_through_all_equations():
+    (first, second), (third, fourth) = read_equations("prey' = C*prey + C; x'' = C*x", FRAME)
+    assert second == add(mul(constant(0), PREY), constant(1))
+    assert fourth == mul(constant(2), X)
+    assert (first, third) == (symbol("prey", 1), symbol("x", 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("prey' = 2*prey - fox; predator' = prey", "known are t, prey, predator, C"),
+        ("x' = y; x' = -x", "'x' stands for two things"),
+        ("x' = y''; y' = x", "has y'' but an equation for y'"),
+        ("x' = y'; y' = x", "gives the highest derivative"),
+        ("x' = C' ", "cannot follow"),
+        ("x0' + x1 = 0; x1' = 3", "one equation for each state"),
+        ("u' = u; u''", "one equation for each state"),
+        ("sin' = 3", "means something else"),
+        ("u = 3", "no differential equation"),
+        ("t = 3", "no differential equation"),
+        ("u''''' = u", "order 5"),
+        ("2*u''''' = u", "order 5"),
+        ("; ".join(f"x{k}' = 1" for k in range(7)), "7 states"),
+    ],
+)
+def test_texts_that_are_no_system_say_why(text, sentence):
+    with pytest.raises(LgfError, match=sentence):
+        Skeleton.read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("prey' = prey", "1 equations for 2 states"),
+        ("prey' = prey; x' = prey", "does not give prey', x''"),
+        ("2*prey' = prey; x'' = prey", "does not give prey', x''"),
+        ("prey' = prey; x'' = x'''", "has x''' but an equation for x''"),
+        ("prey' = prey; prey' = x", "does not give prey', x''"),
+    ],
+)
+def test_texts_that_do_not_fit_their_frame_say_why(text, sentence):
+    with pytest.raises(LgfError, match=sentence):
+        Skeleton.read(text, FRAME)
+    with pytest.raises(LgfError, match="is of order 2, not of order 1"):
+        Skeleton.read("u'' = u", Frame((("u", 1),)))
+
+
+def test_one_equation_is_not_several():
+    for text in ("u' = u; u' = 2", "u' + u\nu"):
+        with pytest.raises(ReadingError, match="second equation") as caught:
+            read_equation(text)
+        assert text[caught.value.position] in ";\n"
 
 
 HOSTILE = ["(" * 10_000, "(" * 1000 + "u" + ")" * 1000, "sin(" * 700, "u^" * 1400 + "u", "-" * 2900, "9^" * 1400 + "9"]

@@ -5,13 +5,17 @@ import pytest
 
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.system import System
+from lgf.errors import LgfError
+from lgf.expression.frame import Frame
 from lgf.expression.numeric import evaluate
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
-from lgf.expression.tree import ZERO, F, constant, mul, symbol
-from lgf.language.sentences import NoEquation
+from lgf.expression.tree import ZERO, constant, mul, signal, symbol
+from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
 
 U, U1, U2 = (symbol("u", i) for i in range(3))
+F = signal("F")
+FIRST = Frame((("u", 1),))
 
 
 @pytest.mark.parametrize(
@@ -29,9 +33,10 @@ U, U1, U2 = (symbol("u", i) for i in range(3))
 )
 def test_properties(text, order, constants, explicit, autonomous, forced, degree, functions):
     skeleton = Skeleton.read(text)
-    assert skeleton.order == order
+    assert skeleton.frame == Frame((("u", order),), ("F",) if forced else ())
+    assert skeleton.highest == symbol("u", order)
     assert skeleton.n_constants == constants
-    assert (skeleton.explicit is not None) is explicit
+    assert skeleton.right_sides == ((skeleton.right,) if explicit else None)
     assert skeleton.autonomous is autonomous
     assert skeleton.forced is forced
     assert skeleton.degree == degree
@@ -47,15 +52,15 @@ def test_the_polynomial_in_the_highest_derivative_has_the_value_of_the_residual(
     values = [0.7, 1.9]
     coefficients = [evaluate(c, data, values) for c in skeleton.polynomial or ()]
     total = sum(c * data["u''"] ** i for i, c in enumerate(coefficients))
-    assert np.allclose(total, evaluate(skeleton.residual, data, values))
+    assert np.allclose(total, evaluate(skeleton.residuals[0], data, values))
 
 
 def test_constants_must_be_numbered_once_from_left_to_right():
     with pytest.raises(ValueError, match="numbered 0, 1"):
-        Skeleton(U1, mul(constant(1), U))
+        Skeleton(FIRST, ((U1, mul(constant(1), U)),))
     with pytest.raises(ValueError, match="occurs twice"):
         Skeleton.read("u' = C0*u + C0")
-    assert numbered(U1, mul(constant(1), U)) == Skeleton.read("u' = C*u")
+    assert numbered(FIRST, ((U1, mul(constant(1), U)),)) == Skeleton.read("u' = C*u")
 
 
 @pytest.mark.parametrize(
@@ -69,8 +74,9 @@ def test_constants_must_be_numbered_once_from_left_to_right():
     ],
 )
 def test_sentences_become_skeletons(template, sentence, order, expected):
-    assert str(skeleton_of(template, sentence, order)) == expected
-    assert skeleton_of(template, read_expression(sentence), order) == Skeleton.read(expected)
+    frame = None if order is None else grammar_frame(order, template == "given forcing")
+    assert str(skeleton_of(template, sentence, frame)) == expected
+    assert skeleton_of(template, read_expression(sentence), frame) == Skeleton.read(expected)
 
 
 @pytest.mark.parametrize(
@@ -84,24 +90,32 @@ def test_sentences_become_skeletons(template, sentence, order, expected):
     ],
 )
 def test_sentences_that_are_no_equation(template, sentence, order, reason):
+    frame = None if order is None else grammar_frame(order, template == "given forcing")
     with pytest.raises(NoEquation) as caught:
-        skeleton_of(template, sentence, order)
+        skeleton_of(template, sentence, frame)
     assert caught.value.reason == reason
 
 
 def test_unknown_templates_are_named():
     with pytest.raises(ValueError, match="known are explicit"):
-        skeleton_of("implicit", "C*u", 1)
-    with pytest.raises(ValueError, match="needs an order"):
-        skeleton_of("explicit", "C*u")
+        skeleton_of("implicit", "C*u", FIRST)
+
+
+def test_a_right_hand_side_alone_has_the_least_possible_order():
+    assert str(skeleton_of("explicit", "C*t")) == "u' = C*t"
+    assert str(skeleton_of("explicit", "C*u")) == "u' = C*u"
+    assert str(skeleton_of("explicit", "C*u'*F")) == "u'' = C*F*u'"
+    with pytest.raises(NoEquation) as caught:
+        skeleton_of("explicit", "C*u''''")
+    assert caught.value.reason == "order"
 
 
 def test_an_equation_reads_fills_and_returns():
-    equation = System.read("2*u'' + u' + 5*u = F", forcing="2*sin(0.5*t)")
+    equation = System.read("2*u'' + u' + 5*u = F", inputs={"F": "2*sin(0.5*t)"})
     assert str(equation.skeleton) == "C*u'' + C*u' + C*u = F"
     assert equation.values == (2.0, 1.0, 5.0)
     assert equation.constants == {"C0": 2.0, "C1": 1.0, "C2": 5.0}
-    assert (equation.left, equation.right) == (read_expression("2*u'' + u' + 5*u"), F)
+    assert equation.sides == ((read_expression("2*u'' + u' + 5*u"), F),)
     assert equation.latex() == r"2.0 \, \ddot{u} + 1.0 \, \dot{u} + 5.0 \, u = 2 \, \sin\left(0.5 \, t\right)"
     assert str(equation.sympy()) == "Eq(5*u(t) + Derivative(u(t), t) + 2*Derivative(u(t), (t, 2)), 2*sin(0.5*t))"
 
@@ -121,7 +135,10 @@ def test_values_must_be_as_many_as_constants():
 def test_json_round_trip():
     for equation in (
         System(
-            Skeleton.read("u' = C*u/(1 + C*u^2) + F"), (1 / 3, -2e-9), errors=(0.1, 0.2), forcing=read_expression("t/7")
+            Skeleton.read("u' = C*u/(1 + C*u^2) + F"),
+            (1 / 3, -2e-9),
+            errors=(0.1, 0.2),
+            formulas=(("F", read_expression("t/7")),),
         ),
         System.read("u''^2 = 81*u^2"),
     ):
@@ -145,14 +162,22 @@ def test_operator_form_has_the_forcing_alone():
 def test_operator_form_clears_a_common_denominator():
     equation = System(Skeleton.read("u'' = (C*u' + C*F)/(1 + C*u^2)"), (-0.2, 0.5, 2.0))
     form = equation.operator_form()
-    assert plain(form.left) == "2*u'' + 4*u^2*u'' + 0.4*u'"
-    assert form.right == F
+    assert plain(form.sides[0][0]) == "2*u'' + 4*u^2*u'' + 0.4*u'"
+    assert form.sides[0][1] == F
 
 
-@pytest.mark.parametrize("text", ["u' = C*u", "u' = C*u*F", "u' = F*u + C*F"])
-def test_operator_form_needs_a_forcing_of_its_own(text):
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("u' = C*u", "one equation with one input"),
+        ("u' = C*u*F", "term of its own"),
+        ("u' = F*u + C*F", "term of its own"),
+        ("x' = C*y + F; y' = C*x", "one equation with one input"),
+    ],
+)
+def test_operator_form_needs_a_forcing_of_its_own(text, sentence):
     skeleton = Skeleton.read(text)
-    with pytest.raises(ValueError, match="term of its own"):
+    with pytest.raises(LgfError, match=sentence):
         System(skeleton, (1.0,) * skeleton.n_constants).operator_form()
 
 

@@ -50,3 +50,42 @@ def test_verdicts(text, expected):
 
 def test_a_pole_is_no_equilibrium():
     assert verdict("u' = 1/(u - 0.35)").verdict is not Verdict.STABLE
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "why"),
+    [
+        ("x' = -x + 4*y; y' = -4*x - y", Verdict.STABLE, "equilibrium x = 0, y = 0 "),  # a focus
+        ("x' = y; y' = x", Verdict.UNSTABLE, "(x = 0, y = 0: 1)"),  # a saddle
+        ("x' = 2*y; y' = -2*x", Verdict.STABLE, "stayed bounded"),  # a centre
+        ("x' = x + 4*y; y' = -4*x + y", Verdict.UNSTABLE, "x = 0, y = 0: 1"),
+        ("x' = -x; y' = 0.1*y", Verdict.UNSTABLE, "x = 0, y = 0: 0.1"),  # the second state runs away
+        ("x'' = -4*x - 0.5*x' + y; y' = -y", Verdict.STABLE, "largest -0.25"),
+        ("x'' = -4*x + 0.5*x' + y; y' = -y", Verdict.UNSTABLE, "0.25"),
+        ("x' = 1 - x*y; y' = x - y", Verdict.STABLE, "equilibrium x = 1, y = 1 "),
+        ("x' = -x + F; y' = -y + x", Verdict.STABLE, "x = 0, y = 0"),  # inputs do not count
+        ("x' = y + 1; y' = 1", Verdict.UNSTABLE, "no equilibrium"),
+        ("x' = -t*x; y' = -t*y", Verdict.STABLE, "time appears"),
+        ("x' = -x; y' = t*y", Verdict.UNSTABLE, "time appears"),
+    ],
+)
+def test_verdicts_on_two_states(text, expected, why):
+    answer = verdict(text)
+    assert answer.verdict is expected, answer.reason
+    assert why in answer.reason
+
+
+def test_the_verdict_on_one_equation_is_that_on_its_first_order_form():
+    for text, form in (
+        ("u'' = -u' - 4*u", "x' = y; y' = -y - 4*x"),
+        ("u'' = 5*u'*(1 - u^2) - u", "x' = y; y' = 5*y*(1 - x^2) - x"),
+        ("u'' = u - u^3 - 0.2*u'", "x' = y; y' = x - x^3 - 0.2*y"),
+    ):
+        assert verdict(text).verdict is verdict(form).verdict
+
+
+def test_sizes_of_variables_set_the_reach():
+    # the only stable equilibrium is far out in y
+    text = "x' = -x; y' = y*(1 - y/500)"
+    assert verdict(text).verdict is Verdict.UNSTABLE
+    assert verdict(text, (1.0, 100.0)).verdict is Verdict.STABLE

@@ -3,15 +3,17 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lgf.errors import LgfError
 from lgf.expression.canonical import canonical
+from lgf.expression.frame import Frame
 from lgf.expression.parse import read_expression
 from lgf.expression.sympy_conversion import from_sympy, to_sympy
-from lgf.expression.tree import F, T, U, add, constant, function, mul, number, power, symbol
+from lgf.expression.tree import T, add, constant, function, mul, number, power, signal, symbol
 
 LEAVES = st.one_of(
     st.integers(-4, 4).map(number),
     st.integers(0, 3).map(constant),
-    st.sampled_from([T, F, U, symbol("u", 1), symbol("u", 2), symbol("x1", 1)]),
+    st.sampled_from([T, signal("F"), symbol("u"), symbol("u", 1), symbol("u", 2), symbol("x1", 1)]),
 )
 TREES = st.recursive(
     LEAVES,
@@ -65,3 +67,23 @@ def test_there_and_back_is_the_same_expression(tree):
 def test_what_has_no_counterpart_is_refused(expression):
     with pytest.raises(ValueError, match=r"known|counterpart|not the time derivative"):
         from_sympy(expression)
+
+
+FRAME = Frame((("prey", 1), ("S", 2)), ("voltage",))
+
+
+@pytest.mark.parametrize(
+    "text", ["prey*S' - 2*S''", "voltage*exp(-t)*prey", "C*prey/(1 + C*S^2)", "sqrt(S)*tanh(prey')"]
+)
+def test_names_of_a_frame_go_there_and_back(text):
+    expression = read_expression(text, FRAME)
+    assert canonical(from_sympy(to_sympy(expression), FRAME))[0] == canonical(expression)[0]
+
+
+def test_names_that_a_frame_lacks_are_refused_by_naming_its_own():
+    t = sympy.Symbol("t")
+    for name in ("u", "F", "x0"):
+        with pytest.raises(LgfError, match="known are t, voltage, prey, S and C0"):
+            from_sympy(sympy.Function(name)(t) + 1, FRAME)
+    with pytest.raises(LgfError, match="not the time derivative of a state"):
+        from_sympy(sympy.Function("voltage")(t).diff(t), FRAME)

@@ -13,6 +13,8 @@ ForcingFormula = Annotated[str | None, typer.Option(help="The known input as a f
 ForcingColumn = Annotated[str | None, typer.Option(help="Column of the known input.")]
 Experiment = Annotated[str | None, typer.Option(help="Column that tells experiments apart.")]
 Weight = Annotated[str | None, typer.Option(help="Column of weights.")]
-Initial = Annotated[str | None, typer.Option(help="Initial state u,u',... or x=1,y=2, as far as known; the rest is fitted.")]
+Initial = Annotated[
+    str | None, typer.Option(help="Initial state u,u',... or x=1,y=2, as far as known; the rest is fitted.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

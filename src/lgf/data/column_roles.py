@@ -81,6 +81,9 @@ def guess_roles(
     _check_distinct(table, [at, *values, *inputs, *(p for w, p in given.items() if p is not None and w != "time")])
     variables = _variables(table, values, names, derivative, notes)
     signals = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
+    twice = next((name for name in signals if signals.count(name) > 1), None)
+    if twice is not None:
+        raise LgfError(f"two columns would be the input {quoted(twice)}; rename one of them.")
     return Roles(
         at, values, variables, tuple(zip(signals, inputs, strict=True)), given["experiment"], given["weight"],
         tuple(notes),

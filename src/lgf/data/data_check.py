@@ -33,7 +33,7 @@ def check(problem: Problem) -> tuple[Finding, ...]:
     """Everything worth saying about the data of this problem, errors first."""
     found: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
     for number, observation in enumerate(problem.observations):
-        for kind, finding in _observation_findings(observation, problem.signals(number), problem.forced):
+        for kind, finding in _observation_findings(observation, problem.signals(number), problem):
             name = observation.name or f"experiment {number + 1}"
             found.setdefault((kind, finding.severity), []).append((finding.sentence, name))
     findings = [*_problem_findings(problem)]
@@ -67,11 +67,14 @@ def _problem_findings(problem: Problem) -> Iterator[Finding]:
 
 
 def _observation_findings(
-    observation: Observation, signals: dict[str, Forcing], forced: bool | None
+    observation: Observation, signals: dict[str, Forcing], problem: Problem
 ) -> Iterator[tuple[str, Finding]]:
     """(kind, finding) for one experiment."""
-    if forced and not signals:
+    if problem.forced and not signals:
         yield "forcing", Finding("error", "The system is said to be forced but no forcing is given; give one.")
+    for name in problem.inputs if signals else ():
+        if name not in signals:
+            yield f"{name} given", Finding("error", f"The forcing {name} is not given; give it in every experiment.")
     for name, forcing in signals.items():
         yield from _forcing_findings(observation, name, forcing)
     steps = np.diff(observation.t)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.equation.skeleton import Skeleton, order_of
+from lgf.equation.skeleton import Skeleton
 from lgf.equation.structure import canonical_sides, shifted
 from lgf.equation.system import System
 from lgf.expression.numeric import evaluate
@@ -49,7 +49,8 @@ def simplify(
 
     size = np.broadcast_shapes(*(np.shape(v) for v in environment.values()))
     prune = _Pruning(settings, values_of, int(np.prod(size)))
-    pruned = [prune.equation(left, right) for left, right in skeleton.sides]
+    highest = [variable.symbol for variable in skeleton.frame.highest]
+    pruned = [prune.equation(*pair, symbol) for pair, symbol in zip(skeleton.sides, highest, strict=True)]
     if tuple(pruned) == skeleton.sides:
         return system
     rows, values = [], ()
@@ -71,15 +72,14 @@ class _Pruning:
     values_of: Callable[[Expression], NDArray[np.float64]]
     n_samples: int
 
-    def equation(self, left: Expression, right: Expression) -> tuple[Expression, Expression]:
-        """Both sides without what is negligible, as long as the order of the equation stays."""
-        order = order_of(left - right)
+    def equation(self, left: Expression, right: Expression, highest: Expression) -> tuple[Expression, Expression]:
+        """Both sides without what is negligible, as long as the highest derivative stays."""
         largest = max((_rms(self.values_of(s)) for s in (*summands(left), *summands(right))), default=0.0)
         for pruned in (
             (self.side(left, largest), self.side(right, largest)),
             (self.inside(left), self.inside(right)),
         ):
-            if order_of(pruned[0] - pruned[1]) == order:
+            if any(highest in side.nodes() for side in pruned):
                 return pruned
         return left, right
 

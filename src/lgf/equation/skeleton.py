@@ -138,12 +138,12 @@ class Skeleton:
         return frozenset(n.head for e in self._expressions for n in e.nodes() if n.head in FUNCTIONS)
 
 
-def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = ("F",)) -> tuple[Frame, Sides]:
+def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = ()) -> tuple[Frame, Sides]:
     """The frame of the equations in the text and their sides, in the order of the frame's states.
 
-    Without a frame the states are those on the left, and `inputs` are the names that may be known inputs.
+    Without a frame F and these names are known inputs.
     """
-    named = frame or infer_frame(text, inputs)
+    named = frame or infer_frame(text, tuple(dict.fromkeys(("F", *inputs))))
     sides = read_equations(text, named)
     if frame is None:
         return _frame_of(text, sides, named), sides
@@ -154,17 +154,26 @@ def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = 
         if {left for left, _ in sides} != set(place):
             wanted = ", ".join(map(str, frame.highest))
             raise LgfError(f"{quoted(text)} does not give {wanted}; write one equation for each, such as x' = ...")
-        sides = tuple(sorted(sides, key=lambda pair: place[pair[0]]))
-        return frame, sides
+        _check_derivatives(text, sides, frame)
+        return frame, tuple(sorted(sides, key=lambda pair: place[pair[0]]))
     order = max(order_of(side) for pair in sides for side in pair)
     if order != frame.orders[0]:
         raise LgfError(f"{quoted(text)} is of order {order}, not of order {frame.orders[0]}.")
     return frame, sides
 
 
+def _check_derivatives(text: str, sides: Sides, frame: Frame) -> None:
+    """LgfError if a derivative occurs that is higher than the one which its state's equation gives."""
+    for name, derivative in (n.args for pair in sides for e in pair for n in e.nodes() if n.head == "symbol"):
+        if derivative > dict(frame.states).get(name, HIGHEST_ORDER):
+            highest = Variable(name, dict(frame.states)[name])
+            raise LgfError(f"{quoted(text)} has {Variable(name, derivative)} but an equation for {highest}.")
+
+
 def _frame_of(text: str, sides: Sides, named: Frame | None) -> Frame:
     """The frame that equations without one have: by their left sides, or of the one state that occurs."""
     if named is not None and len(named.states) > 1:
+        _check_derivatives(text, sides, named)
         return named
     symbols = {n.args for pair in sides for e in pair for n in e.nodes() if n.head == "symbol"}
     states = sorted({name for name, derivative in symbols if derivative != SIGNAL})

@@ -89,16 +89,19 @@ def _without_leading_exponential(terms: Terms, pool: list[float]) -> Terms:
     return result
 
 
-def open_constants(left: Expression, right: Expression) -> Sides:
+def open_constants(left: Expression, right: Expression, leading: Expression | None = None) -> Sides:
     """Skeleton of a filled equation: its two sides with every number an open constant, canonical, and the values.
 
-    Whole exponents and roots stay. One coefficient is fixed at 1: that of a known input which alone is the right side,
-    else that of the highest derivative.
+    Whole exponents and roots stay. One coefficient is fixed at 1: that of `leading` if it is given, a term of the left
+    side; else that of a known input which alone is the right side; else that of the highest derivative.
     """
     pool: list[float] = []
     sides = [to_terms(_open_summands(side, pool), pool) for side in (left, right)]
     sides = [{m: c for m, c in side.items() if c[1] != 0.0} for side in sides]
-    if is_input(right):
+    if leading is not None:
+        own: Monomial = ((leading, ONE),)
+        sides = [_divided(side, own, sides[0][own]) for side in sides]
+    elif is_input(right):
         alone: Monomial = ((right, ONE),)
         sides = [_divided(side, alone, sides[1][alone]) for side in sides]
     elif sides[0] or sides[1]:

@@ -44,10 +44,10 @@ class System:
 
         `inputs` are formulas in t, such as {"F": "cos(2*t)"}.
         """
-        frame, sides = read_sides(text, frame, ("F", *(inputs or {})))
+        frame, sides = read_sides(text, frame, tuple(inputs or ()))
         rows, values = [], ()
         for left, right in sides:
-            left, right, own = open_constants(left, right)
+            left, right, own = open_constants(left, right, left if len(sides) > 1 else None)
             rows.append((shifted(left, len(values)), shifted(right, len(values))))
             values += own
         formulas = tuple((name, read_expression(formula)) for name, formula in (inputs or {}).items())
@@ -120,7 +120,7 @@ class System:
         """The same equation with its only input alone on the right: 5.0 u'' + 1.0 u' + 7.0 u = F; without errors."""
         inputs = [s for s in self.frame.input_symbols if s in self.skeleton.symbols]
         if len(self.sides) != 1 or len(inputs) != 1:
-            raise LgfError("only one equation with one input can be solved for that input")
+            raise LgfError("only one equation with one input can be solved for that input.")
         left, right = self.skeleton.sides[0]
         if right == inputs[0] and inputs[0] not in left.nodes():
             return self

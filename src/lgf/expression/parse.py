@@ -72,7 +72,8 @@ def read_equation(text: str, frame: Frame | None = None) -> tuple[Expression, Ex
     """Left and right side; a text without `=` is a residual, whose right side is 0."""
     first, *others = read_equations(text, frame)
     if others:
-        raise ReadingError("a second '='; an equation has one", text, text.find("=", text.find("=") + 1))
+        end = re.search(r"[^;\s]\s*?[;\n]", text)
+        raise ReadingError("a second equation; read_equations reads several", text, end.end() - 1 if end else 0)
     return first
 
 

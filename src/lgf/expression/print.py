@@ -1,5 +1,6 @@
 """Expression -> text: plain text that reads back exactly, text for people, LaTeX, and Python source."""
 
+import keyword
 import math
 import re
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ def python_function(frame: Frame, right_sides: Sequence[Expression] | None, resi
     """
     results = [residual] if right_sides is None else right_sides
     symbols = {node for e in results for node in e.nodes()}
-    inputs = "".join(f", {s.args[0]}" for s in frame.input_symbols if s in symbols)
+    inputs = "".join(f", {_argument(s.args[0])}" for s in frame.input_symbols if s in symbols)
     writer = _Python(frame)
     if right_sides is None:
         name, meaning, value = "residual", "Zero where the equation holds", writer.text(residual)
@@ -274,6 +275,11 @@ class _Latex(_Display):
         return f"{below}^{{{self.text(exponent)}}}"
 
 
+def _argument(name: str) -> str:
+    """The name of an input as that of an argument, which may not be taken in Python."""
+    return f"{name}_" if name in ("y", "np") or keyword.iskeyword(name) else name
+
+
 class _Python(_Plain):
     """A Python expression over np, t, functions of t for the inputs, and the state vector y."""
 
@@ -285,7 +291,7 @@ class _Python(_Plain):
 
     def symbol(self, name: str, derivative: int) -> str:
         if derivative == SIGNAL:
-            return name if name == "t" else f"{name}(t)"
+            return name if name == "t" else f"{_argument(name)}(t)"
         return f"y[{self.frame.positions[Variable(name, derivative)]}]"
 
     def function(self, name: str, argument: Expression) -> str:

@@ -10,7 +10,6 @@ from lgf.equation.skeleton import Skeleton, numbered, order_of
 from lgf.equation.structure import leading_fixed
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable
-from lgf.expression.monomials import n_constants
 from lgf.expression.parse import ReadingError, read_expression
 from lgf.expression.tree import (
     ZERO,
@@ -28,6 +27,7 @@ from lgf.grammar.rules import TEMPLATES
 from lgf.grammar.vocabulary import INPUT_WORD, STATE_WORD
 
 INPUT = signal(INPUT_WORD)
+_APART = 1_000_000  # more constants than a sentence can have; whoever uses it numbers them anew
 
 
 class NoEquation(ValueError):
@@ -104,7 +104,6 @@ def in_frame(expression: Expression, frame: Frame) -> Expression:
 
 def _for_each_input(expression: Expression, inputs: Sequence[Expression]) -> Expression:
     """The sum with every summand that holds F repeated for each input; constants are numbered apart."""
-    count = n_constants(expression)
     terms: list[Expression] = []
     for summand in summands(expression):
         if INPUT not in summand.nodes():
@@ -112,9 +111,9 @@ def _for_each_input(expression: Expression, inputs: Sequence[Expression]) -> Exp
             continue
         own = [n for n in summand.nodes() if n.head == "constant"]
         for i, one in enumerate(inputs):
-            fresh = {c: constant(c.args[0] + i * count) for c in own}
+            fresh = {c: constant(c.args[0] + i * _APART) for c in own}
             if summand == INPUT and i > 0:  # the other inputs of `operator = F` have coefficients
-                terms.append(mul(constant(count * len(inputs) + i), one))
+                terms.append(mul(constant(len(inputs) * _APART + i), one))
             else:
                 terms.append(substitute(summand, {**fresh, INPUT: one}))
     return add(*terms)
@@ -151,9 +150,12 @@ def _words(expression: Expression, frame: Frame) -> Expression | None:
         elif len(set(held)) > 1:
             return None
         else:
-            form, _ = canonical(substitute(summand, names))
+            word = substitute(summand, names)
+            form, _ = canonical(word)
+            if forms.get(INPUT) and form == mul(constant(0), INPUT):  # as `operator = F` says its other inputs
+                form = INPUT
             if form not in forms:
-                terms.append(substitute(summand, names))
+                terms.append(word)
             forms.setdefault(form, set()).add(held[0])
     if any(len(inputs) != len(frame.inputs) for inputs in forms.values()):
         return None

@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 
 from lgf import __version__
 from lgf.errors import LgfError
-from lgf.expression.parse import ReadingError
-from lgf.grammar import GrammarError, read_grammar
+from lgf.grammar import read_grammar
 from lgf.runs.journal import read_lines
 from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import (
@@ -154,7 +153,7 @@ def read_run(folder: str | Path) -> Run:
     request = read_request(folder)
     if not Path(folder).joinpath(_RESULT).exists():
         raise LgfError(f"the run in {folder} is not finished; resume it with --resume {folder}.")
-    facts = _facts(Path(folder), _RESULT)
+    facts, journal = _facts(Path(folder), _RESULT), tuple(read_journal(folder))
 
     def read() -> Run:
         best = candidate_from_plain(facts["best"])
@@ -174,7 +173,7 @@ def read_run(folder: str | Path) -> Run:
             seconds=float(facts["seconds"]),
             interrupted=bool(facts["interrupted"]),
             versions={str(k): str(v) for k, v in facts["versions"].items()},
-            journal=tuple(read_journal(folder)),
+            journal=journal,
         )
 
     return _checked(folder, _RESULT, read)
@@ -248,8 +247,6 @@ def _checked(folder: str | Path, name: str, read: Callable[[], _Read]) -> _Read:
     try:
         return read()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-        if isinstance(error, LgfError) and not isinstance(error, (ReadingError, GrammarError)):
-            raise
         said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         said = "".join(c if c.isprintable() else "?" for c in said)
         raise LgfError(f"{name} in {folder} is damaged ({said.rstrip('.')}); start the run anew.") from error

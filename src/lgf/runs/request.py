@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 import lgf
 from lgf.data import Finding, Problem, check, make_inputs
+from lgf.data.column_roles import DEFAULT_INPUT
 from lgf.data.experiments import ForcingLike
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.skeleton import Skeleton
@@ -235,10 +236,30 @@ def _read_start(text: str, problem: Problem) -> Skeleton:
                 f"the equation {quoted(text)} is of order {orders[0]}, but order {wanted} is looked for; change one of "
                 "the two."
             )
-        has_open = any(n.head == "constant" for pair in sides for e in pair for n in e.nodes())
-        return Skeleton.read(text, frame) if has_open else System.read(text, frame=frame).skeleton
+        found = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
+        if len(set(found)) < len(found):
+            raise LgfError(
+                f"the equation {quoted(text)} cannot be used: an open constant occurs twice; give every place a "
+                "constant of its own."
+            )
+        return Skeleton.read(text, frame) if found else System.read(text, frame=frame).skeleton
     except ReadingError as error:
+        if _lacks_input(text, widest):
+            raise LgfError(
+                f"the equation {quoted(text)} contains the forcing {DEFAULT_INPUT}, but none is given; give one."
+            ) from error
         raise LgfError(f"the equation {quoted(text)} cannot be read: {error.message}.") from error
+
+
+def _lacks_input(text: str, frame: Frame) -> bool:
+    """Whether the text could be read if there were an input."""
+    if frame.inputs or DEFAULT_INPUT in frame.names:
+        return False
+    try:
+        read_equations(text, frame.with_inputs((DEFAULT_INPUT,)))
+    except LgfError:
+        return False
+    return True
 
 
 def _named(forcing: ForcingLike | Mapping[str, ForcingLike], frame: Frame) -> Mapping[str, ForcingLike] | ForcingLike:

@@ -20,8 +20,8 @@ STATUSES = tuple(SolveStatus)  # in the order of the kernel's numbers
 
 Initial = Sequence[float] | Mapping[str, float]
 """The state vector in the frame's order, or by name."""
-Inputs = Mapping[str, Forcing] | Forcing | str | None
-"""Known inputs by name; of a frame with one input that input alone, also as a formula."""
+Inputs = Mapping[str, Forcing | str] | Forcing | str | None
+"""Known inputs, or their formulas, by name; of a frame with one input that input alone."""
 
 
 def solve(
@@ -43,8 +43,8 @@ def solve(
     Samples that were not reached are NaN, and the status says why.
 
     >>> import numpy as np
-    >>> solve(System.read("u'' = -4*u"), (1, 0), np.linspace(0, np.pi, 5)).u.round(6).tolist()
-    [1.0, 0.0, -1.0, -0.0, 1.0]
+    >>> solve(System.read("u'' = -4*u"), (1, 0), np.linspace(0, np.pi, 3)).u.round(6).tolist()
+    [1.0, -1.0, 1.0]
     >>> solve(System.read("x' = y; y' = -x"), {"x": 0, "y": 1}, [0, 1])["x"].round(6).tolist()
     [0.0, 0.841471]
     """
@@ -86,7 +86,7 @@ def known_inputs(system: System, inputs: Inputs) -> dict[str, Forcing]:
     if inputs is None:
         given = {}
     elif isinstance(inputs, Mapping):
-        given = inputs
+        given = {name: Forcing.from_formula(s) if isinstance(s, str) else s for name, s in inputs.items()}
     else:
         if len(frame.inputs) > 1:
             raise LgfError(f"the system has the inputs {', '.join(frame.inputs)}; say which one is given, by name.")
@@ -128,11 +128,11 @@ def _integrate(
     """One trajectory: values (N, column), NaN where not reached."""
     flow, constants, start, table = problem
     n = flow.n
-    scale = float(np.max(np.abs(start), initial=0.0)) or 1.0
+    scale = _scale(start, flow.rates)
     window = float(t[-1] - t[0])
     options = Options(
-        rtol, np.full(n, rtol * 1e-2 * scale), window / 20 if window > 0 else 1.0,
-        np.array(np.broadcast_to(limit, n), float), np.full(n, 1e-6 * scale), max_steps, *branch,
+        rtol, rtol * 1e-2 * scale, window / 20 if window > 0 else 1.0,
+        np.array(np.broadcast_to(limit, n), float), 1e-6 * scale, max_steps, *branch,
     )  # fmt: skip
     work = make_workspace(flow, len(t))
     C, y = (np.repeat(x[:, None], LANES, axis=1) for x in (constants, start))
@@ -140,6 +140,13 @@ def _integrate(
     values = work.Y[:, :, 0].copy()
     values[work.reached[0] :] = np.nan
     return values, STATUSES[work.status[0]]
+
+
+def _scale(start: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """A typical absolute value of each variable: the largest of its state at the start, else that of any state."""
+    sizes = np.abs(start)
+    largest = float(sizes.max(initial=0.0)) or 1.0
+    return np.concatenate([np.full(len(s), s.max() or largest) for s in np.split(sizes, rates[:-1] + 1)])
 
 
 def _restoring_branch(problem: _InitialValueProblem, t: np.ndarray) -> tuple[float, float]:

@@ -165,7 +165,7 @@ def _equilibria(
         typical = np.nanmedian(np.abs(_rates(compiled, constants, y)), axis=1)
         for _ in range(30):
             f = _rates(compiled, constants, y)
-            jacobian = np.stack([_jacobian(compiled, constants, state, sizes) for state in y.T])
+            jacobian = _jacobians(compiled, constants, y.T, sizes)
             sound = np.isfinite(jacobian).all(axis=(1, 2)) & np.isfinite(f).all(axis=0)
             step = np.zeros_like(y)
             step[:, sound] = -np.einsum("rij,jr->ir", np.linalg.pinv(jacobian[sound]), f[:, sound])
@@ -182,19 +182,21 @@ def _equilibria(
     return np.array(rests[: settings.n_near]).reshape(-1, n)
 
 
-def _jacobian(compiled: CompiledSkeleton, constants: np.ndarray, rest: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The derivative [n, n] of the rates by the state vector."""
-    steps = 1e-6 * np.maximum(sizes, np.abs(rest))
-    states = np.column_stack([rest + s * d for d in np.diag(steps) for s in (1.0, -1.0)])
-    f = _rates(compiled, constants, states)
-    return (f[:, 0::2] - f[:, 1::2]) / (2 * steps)
+def _jacobians(compiled: CompiledSkeleton, constants: np.ndarray, rests: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The derivative [rest, n, n] of the rates by the state vector at each of the states [rest, n]."""
+    n = rests.shape[1]
+    steps = 1e-6 * np.maximum(sizes, np.abs(rests))
+    moves = steps[:, :, None] * np.eye(n)
+    states = np.stack([rests[:, None] + moves, rests[:, None] - moves]).reshape(-1, n)
+    above, below = _rates(compiled, constants, states.T).reshape(n, 2, *steps.shape).swapaxes(0, 1)
+    return ((above - below) / (2 * steps)).swapaxes(0, 1)
 
 
 def _leading_eigenvalue(
     compiled: CompiledSkeleton, constants: np.ndarray, rest: np.ndarray, sizes: np.ndarray
 ) -> float:
     """The largest real part among the eigenvalues of the Jacobian at rest; NaN if undefined."""
-    jacobian = _jacobian(compiled, constants, rest, np.maximum(sizes, np.abs(rest).max()))
+    (jacobian,) = _jacobians(compiled, constants, rest[None], np.maximum(sizes, np.abs(rest).max()))
     if not np.all(np.isfinite(jacobian)):
         return np.nan
     return float(np.linalg.eigvals(jacobian).real.max())
