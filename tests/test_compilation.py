@@ -35,7 +35,7 @@ def test_what_is_said_before_a_compilation(monkeypatch, tmp_path, kept, said):
     monkeypatch.setattr(terminal, "fit_trajectory", SimpleNamespace(stats=SimpleNamespace(cache_path=path)))
     monkeypatch.setattr(terminal, "warm_up", lambda: compiled.append(True))
     console = Console(file=io.StringIO())
-    terminal.compiling(console)
+    terminal.compile_kernels(console)
     heard = console.file.getvalue()
     assert heard == "" if said is None else said in heard
     assert bool(compiled) is (said is not None)

@@ -22,7 +22,7 @@ from tests.spoiling import NAN, T, U, changed
 from lgf import LatentGrammarFlow, LgfError, System
 from lgf.cli import main
 from lgf.cli.discovery import finish
-from lgf.cli.terminal import speaking
+from lgf.cli.terminal import make_console
 from lgf.data import (
     Knowledge,
     Observation,
@@ -500,7 +500,7 @@ RUNS = {
     "answer cannot be written": lambda: (
         Path("run/front.csv").unlink(),
         Path("run/front.csv").mkdir(),
-        finish(read_run("run"), Path("run"), False, speaking()),
+        finish(read_run("run"), Path("run"), False, make_console()),
     ),
     "no room": lambda: write_atomically(Path("nowhere/run.json"), b""),
     "another number of experiments": edited(

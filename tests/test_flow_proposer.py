@@ -9,6 +9,7 @@ from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.errors import LgfError
+from lgf.expression.frame import Frame
 from lgf.fit.target import make_target
 from lgf.flow_proposer import FlowProposer
 from lgf.grammar import load_grammar, unpad
@@ -138,8 +139,9 @@ def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
 def test_the_flow_is_not_asked_for_an_order_that_its_model_does_not_know(stage):
     language, target, _ = stage
     (make,) = proposers_for(load_grammar("standard")).values()
-    assert make([replace(language, order=3)], {3: target}, PRESETS["paper"], 0) is None
-    assert make([language], {1: target}, DiscoverySettings(), 0) is not None
+    third = Frame((("u", 3),))
+    assert make([replace(language, frame=third)], {third: target}, PRESETS["paper"], 0) is None
+    assert make([language], {target.frame: target}, DiscoverySettings(), 0) is not None
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):

@@ -111,7 +111,7 @@ def make_mine(languages, targets, settings, seed):
     """Draws from the grammar, under another name."""
 
     class Mine(MonteCarloProposer):
-        def execute(self, n):
+        def ask(self, n):
             return [replace(proposal, origin="mine") for proposal in super().ask(n)]
 
     return Mine(languages, seed)

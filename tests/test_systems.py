@@ -26,6 +26,7 @@ from lgf.runs.journal import Journal
 from lgf.runs.request import Request, execute
 from lgf.runs.serialisation import candidate_from_plain, candidate_to_plain, problem_to_plain
 from lgf.search.discover import DiscoverySettings, discover
+from lgf.search.select import SelectionSettings
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
 
@@ -252,7 +253,8 @@ def driven():
     )
     problem = Problem((observation,), Knowledge(order={"x": 2, "y": 1}, inputs={"push": push}, bounds={"heat": (0, 9)}))
     start = ("x'' = x + x' + y + push; y' = x + y + heat", "x'' = C*x + C*y; y' = C*y + C*heat")
-    return execute(Request(problem, load_grammar("standard"), DiscoverySettings(n_finalists=2), start=start))
+    settings = DiscoverySettings(selection=SelectionSettings(n_finalists=2))
+    return execute(Request(problem, load_grammar("standard"), settings, start=start))
 
 
 def test_a_folder_holds_two_states_and_two_inputs(driven, tmp_path):

@@ -106,4 +106,4 @@ def test_a_preset_without_a_model_or_of_an_order_that_models_do_not_know_is_sear
     third = replace(DECAY, knowledge=Knowledge(order=3))
     found = discover(third, load_grammar("standard"), settings)
     assert found.evaluations == 16
-    assert found.best.skeleton.order == 3
+    assert found.best.skeleton.frame.orders == (3,)

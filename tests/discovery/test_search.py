@@ -51,11 +51,13 @@ def test_objectives():
         100 * math.log(0.01) + 2 * math.log(100) + 2 * math.log(2) * 8
     )
     assert objective(0.01, 1.0, 100, 2, 8.0, 15, 5.0) == pytest.approx(objective(0.01, 1.0, 100, 2, 8.0, 15) + 5.0)
+    below, at = (objective(loss, 1.0, 100, 2, 8.0, 15, floor=1e-6) for loss in (1e-9, 1e-6))
+    assert below == at, "no loss is believed below the accuracy of the solver and of the file"
     paper = ObjectiveSettings(criterion=Criterion.PAPER)
-    assert objective(0.01, 1.0, 100, 2, 8.0, 15, 5.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
-    assert objective(math.inf, 3.0, 100, 2, 8.0, 15, 5.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
+    assert objective(0.01, 1.0, 100, 2, 8.0, 15, 5.0, 0.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
+    assert objective(math.inf, 3.0, 100, 2, 8.0, 15, 5.0, 0.0, paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
     assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == math.inf
-    assert objective(math.inf, math.nan, 100, 2, 8.0, 15, 5.0, paper) == math.inf
+    assert objective(math.inf, math.nan, 100, 2, 8.0, 15, 5.0, 0.0, paper) == math.inf
 
 
 def test_a_fitted_initial_value_costs_as_much_as_a_constant():
@@ -102,8 +104,9 @@ def test_languages_leave_out_what_is_known_to_be_wrong(stage):
 
 def test_no_division_by_a_derivative_that_changes_sign():
     given = Problem((Observation(T, np.cos(T) + 2 * T),), Knowledge(order=3))
-    target = make_target(given, 3, [complete(given.observations[0], 3)])
-    language = make_language(STANDARD, given, target)
+    (frame,) = given.frames
+    target = make_target(given, frame, [complete(given.observations[0], frame)])
+    language = make_language(STANDARD, given, frame, target.ranges)
     usable = {"".join(STANDARD.rules[r].body) for r in np.flatnonzero(language.allowed)}
     assert "u''^2/u'" in usable  # u' = 2 - sin(t)
     assert "/u'" in usable

@@ -29,6 +29,6 @@ def test_an_equation_of_a_higher_order_is_found(tmp_path, monkeypatch, name, giv
     known = ["--initial", ",".join(map(str, initial))] if given else []
     budget = ["--evaluations", str(evaluations)]
     assert main(["discover", "data.csv", "--order", str(len(initial)), *known, *budget, "--out", "run"]) == 0
-    found = read_run("run").equation
+    found = read_run("run").system
     assert found.skeleton.structure == truth.skeleton.structure
     assert relative_l2(u, solve(found, initial, t).u) < 0.02

@@ -96,7 +96,7 @@ def test_orders_3_and_4_can_be_said(text):
     equation = System.read(text)
     found = encoding(STANDARD, equation)
     assert found.derivation is not None, found.unsaid
-    assert structure(found.derivation, equation.skeleton.order) == equation.skeleton.structure
+    assert structure(found.derivation, equation.frame.orders[0], False) == equation.skeleton.structure
     assert found.bits <= HIGHER[text]
 
 

@@ -84,9 +84,11 @@ def test_the_table_is_the_interpolant_that_values_uses():
     # the second of three inputs: the others are compiled in or do not occur
     table = input_table([None, forcing, None])
     t0, rate, first, number = table[1]
-    assert not table[[0, 2]].any()
-    assert (first, number) == (3, len(t) - 1)
-    coefficients = table[int(first) :]
+    assert (first, number) == (4, len(t) - 1)
+    for other in (0, 2):  # they are 0 throughout
+        assert table[other, 3] == 1
+        assert not table[int(table[other, 2])].any()
+    coefficients = table[int(first) : int(first + number)]
     x = np.linspace(2, 7.999, 333)
     i = ((x - t0) * rate).astype(int)
     s = (x - t0) * rate - i

@@ -72,20 +72,20 @@ def make_schedule(
     can propose, and where there are none the schedule is empty.
     """
     check_proposers(settings, [name for name in own if name != FLOW])
-    if not languages:
-        made = ((own[part.name], part.share) for part in settings.proposers if part.name in own and part.name != FLOW)
-        foreign = [(make(languages, targets, settings, seed), share) for make, share in made]
-        return [(MixedProposer(foreign), 1)] if foreign else []
     enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
     makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
 
     def make(name: str) -> Proposer | None:
-        return makers[name](languages, targets, settings, seed) if name in makers else None
+        if name not in makers or (not languages and (name in PROPOSERS or name == FLOW)):
+            return None
+        return makers[name](languages, targets, settings, seed)
 
     parts = [(make(part.name), part.share) for part in settings.proposers if part.share > 0]
     if all(proposer is None for proposer, _ in parts):
         parts = [(make(part.name), 1.0) for part in settings.proposers if part.share == 0]
     able = [proposer for proposer, _ in parts if proposer is not None]
+    if not able and not languages:
+        return []
     if not able:
         names = ", ".join(part.name for part in settings.proposers)
         raise LgfError(
