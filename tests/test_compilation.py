@@ -14,9 +14,9 @@ NOWHERE = """
 from numba.core.caching import CacheImpl
 CacheImpl._locator_classes = []
 import lgf.flow_proposer  # the layer above every kernel
-from lgf.compilation import KEPT
+from lgf.compilation import CACHED
 from lgf.solver.kernels.trajectory_fit import fit_trajectory
-assert not KEPT
+assert not CACHED
 assert fit_trajectory.stats.cache_path is None
 """
 

@@ -1,4 +1,4 @@
-"""Whether compiled code can be kept from one process to the next."""
+"""Whether numba can cache compiled kernels on disk, and where."""
 
 from pathlib import Path
 from typing import Any
@@ -6,23 +6,23 @@ from typing import Any
 from numba import njit
 
 
-def _nothing() -> None:
-    """Never called: numba looks for a place for it as it does for every kernel."""
+def _probe() -> None:
+    """Never called; numba looks for a cache folder for it as for every kernel."""
 
 
-def _place_found() -> bool:
+def _cache_available() -> bool:
     try:
-        njit(cache=True)(_nothing)
-    except RuntimeError:  # numba refuses a cached function that it has no place for, and with it the whole import
+        njit(cache=True)(_probe)
+    except RuntimeError:  # numba raises at import if it has no folder for a cached function
         return False
     return True
 
 
-KEPT: bool = _place_found()
-"""True if a folder for it can be written: NUMBA_CACHE_DIR, one beside the code, or the user's own for caches."""
+CACHED: bool = _cache_available()
+"""True if a cache folder is writable: NUMBA_CACHE_DIR, one beside the code, or the user's cache folder."""
 
 
-def kept_in(kernel: Any) -> Path | None:
-    """The folder for the compiled code of this numba function, None where there is none."""
+def cache_folder(kernel: Any) -> Path | None:
+    """The folder that holds the compiled code of this numba function; None if it is not cached."""
     path = kernel.stats.cache_path
     return None if path is None else Path(path)

@@ -1,4 +1,4 @@
-"""The one error that a user can cause, and how errors repeat what the user wrote."""
+"""The error for mistakes of the user, and the quotation of user text in messages."""
 
 import reprlib
 
@@ -7,11 +7,11 @@ _REPR.maxstring = _REPR.maxother = 60
 
 
 class LgfError(ValueError):
-    """What was asked cannot be done; the message is one sentence: what was wrong, what was got, what to do."""
+    """A request that cannot be met; the message says in one sentence what was wrong, what was got and what to do."""
 
 
 def quoted(value: object) -> str:
-    """The value as Python writes it, without its middle where it is longer than 60 characters.
+    """The repr of the value, shortened in the middle to 60 characters.
 
     >>> quoted("cos(2*t")
     "'cos(2*t'"

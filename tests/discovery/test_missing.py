@@ -14,7 +14,7 @@ from lgf.search.candidate import Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.missing_terms import Comparison, MissingSettings, MissingTermProposer, moves
 from lgf.search.sensitivity import in_blocks, linearise, run
-from lgf.search.term_columns import Vocabulary
+from lgf.search.term_columns import TermColumns
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 
@@ -63,12 +63,12 @@ def test_the_answer_is_the_derivative_of_the_solution(duffing):
 def test_all_terms_at_once_are_each_term_on_its_own(duffing):
     target, language, evaluator = duffing
     line = linearise(evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u"), 5.0)), target)
-    vocabulary = Vocabulary(language, target)
-    columns, owner = vocabulary.columns(line)
+    terms = TermColumns(language, target)
+    columns, owner = terms.columns(line)
     columns = columns.swapaxes(1, 2).reshape(-1, len(line.t))
     undefined = 0
-    for k in range(0, len(vocabulary.terms), 7):
-        term = vocabulary.terms[k]
+    for k in range(0, len(terms.terms), 7):
+        term = terms.terms[k]
         for column, values in zip(columns[: len(owner)][owner == k], term.values, strict=True):
             slow = run(term.program, values, line.t, line.columns, line.inputs)[0]
             sound = bool(np.all(np.abs(slow) < 1e12))
@@ -82,9 +82,9 @@ def test_what_a_term_explains_is_what_a_projection_leaves(duffing, taken):
     target, language, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u + C*u^2"), 5.0))
     line = linearise(candidate, target)
-    vocabulary = Vocabulary(language, target)
-    columns, owner = vocabulary.columns(line)
-    n = len(vocabulary.terms) + len(vocabulary.divisors)
+    terms = TermColumns(language, target)
+    columns, owner = terms.columns(line)
+    n = len(terms.terms) + len(terms.divisors)
     rows, value = [0, 1, 2], 0.0
     residual = line.residual
     if taken is not None:
@@ -110,7 +110,7 @@ def test_what_a_term_explains_is_what_a_projection_leaves(duffing, taken):
 def test_the_missing_term_comes_first(duffing):
     target, language, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u"), 5.0))
-    found = moves(candidate, target, Vocabulary(language, target), MissingSettings())
+    found = moves(candidate, target, TermColumns(language, target), MissingSettings())
     cubic = read_expression("u^3")
     rank = next(i for i, m in enumerate(found) if m.kind == "add" and cubic in m.parts)
     assert rank < 5
@@ -119,7 +119,7 @@ def test_the_missing_term_comes_first(duffing):
 def test_a_divisor_can_be_missing():
     target, language, evaluator = prepared("u'' + 0.3*u' + 4*u + 1.5*u^2*u'' = 0", (1.2, 0.0))
     candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u + C*u^3"), 5.0))
-    found = moves(candidate, target, Vocabulary(language, target), MissingSettings())
+    found = moves(candidate, target, TermColumns(language, target), MissingSettings())
     assert any(m.kind == "divide" for m in found[:5])
 
 
@@ -141,4 +141,4 @@ def test_proposals_are_new_changes_of_the_best_and_say_what_they_mean(duffing):
 def test_a_candidate_that_cannot_be_solved_has_no_changes(duffing):
     target, language, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u''^2 = C*u"), 5.0))
-    assert moves(candidate, target, Vocabulary(language, target), MissingSettings()) == []
+    assert moves(candidate, target, TermColumns(language, target), MissingSettings()) == []

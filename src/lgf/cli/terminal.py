@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lgf.compilation import kept_in
+from lgf.compilation import cache_folder
 from lgf.data import Finding
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
@@ -87,10 +87,10 @@ class _Display:
 
 def compile_kernels(console: Console) -> None:
     """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
-    kept = kept_in(fit_trajectory)
-    if kept is None:
+    folder = cache_folder(fit_trajectory)
+    if folder is None:
         how = "as in every run, because no folder can be written to keep them in (name one by NUMBA_CACHE_DIR)"
-    elif any(kept.glob("*.nbi")):
+    elif any(folder.glob("*.nbi")):
         return
     else:
         how = "once"

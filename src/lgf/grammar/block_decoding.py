@@ -1,8 +1,8 @@
-"""Logits of a header and of summand slots -> complete derivations.
+"""Complete derivations decoded from the logits of a header and of summand slots.
 
-First the slots: which are present, then the rules of each. Then the header, walked with the number of summands fixed:
-a header logit is read wherever that number leaves the whole grammar a choice, as `blocks.split` does, so that a model
-trained on the whole grammar keeps its positions when rules are forbidden.
+The decoder first chooses the slots that are present and the rules of each. It then derives the header for that number
+of summands. It reads a header logit wherever that number leaves a choice in the whole grammar, as `blocks.split` does,
+so the positions of a model trained on the whole grammar stay valid when rules are forbidden.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.compilation import KEPT
+from lgf.compilation import CACHED
 from lgf.grammar.blocks import BLOCK, header_items
 from lgf.grammar.derivation import UNLIMITED
 from lgf.grammar.machine import derive
@@ -22,9 +22,9 @@ from lgf.grammar.tables import NEVER, start_symbols, tables
 
 
 class Header(NamedTuple):
-    """What the header's walk needs: items of rule r are items[begin[r]:begin[r + 1]], a nonterminal or BLOCK each.
+    """The header's rules as arrays: rule r has items[begin[r]:begin[r + 1]], each a nonterminal or BLOCK.
 
-    A cost is the least number of header rules with which exactly k summands are made (NEVER if they cannot be).
+    A cost is the least number of header rules that make exactly k summands (NEVER if none do).
     """
 
     begin: NDArray[np.int32]
@@ -34,7 +34,7 @@ class Header(NamedTuple):
 
 
 def possible_counts(grammar: Grammar, allowed: ArrayLike | None = None) -> tuple[int, ...]:
-    """How many summands a sentence within `max_length` may have, by the allowed rules; ascending."""
+    """The possible numbers of summands of a sentence within `max_length` by the allowed rules, ascending."""
     header = _header(grammar, as_mask(grammar, allowed).tobytes(), grammar.max_length)
     lengths = header.cost[0] + np.arange(grammar.max_length + 1) * _shortest_summand(grammar, allowed)
     return tuple(np.flatnonzero(lengths <= grammar.max_length).tolist())
@@ -47,11 +47,11 @@ def decode_blocks(
     allowed: ArrayLike | None = None,
     max_order: int | None = None,
 ) -> NDArray[np.int32]:
-    """The derivations [n, max_length] that follow header logits [n, H, R] and summand logits [n, K, L, R], padded.
+    """The padded derivations [n, max_length] for header logits [n, H, R] and summand logits [n, K, L, R].
 
-    R = n_rules + 1. A slot whose likeliest first rule is the padding rule is absent; where the grammar cannot have
-    that many summands, the nearest possible number of likeliest slots is present. A choice beyond H goes to the
-    shortest way out. Every row is a complete derivation.
+    R = n_rules + 1. A slot whose likeliest first rule is the padding rule is absent. If the grammar excludes that
+    number of summands, the nearest possible number of likeliest slots is present. A choice beyond H takes the
+    shortest completion. Every row is a complete derivation.
     """
     head = np.ascontiguousarray(header_logits, dtype=np.float32)
     slots = np.ascontiguousarray(summand_logits, dtype=np.float32)
@@ -103,17 +103,17 @@ def _header(grammar: Grammar, allowed: bytes, most: int) -> Header:
     cost = np.full((len(number), most + 1), NEVER, dtype=np.int32)
     while True:
         rule_cost = np.full((grammar.n_rules, most + 1), NEVER, dtype=np.int32)
-        found = np.full_like(cost, NEVER)
+        updated = np.full_like(cost, NEVER)
         for r, rule in enumerate(grammar.rules):
             if not mask[r]:
                 continue
             rule_cost[r, 0] = 1
             for item in items[r]:
-                rule_cost[r] = _least(rule_cost[r], block if item == BLOCK else cost[item])
-            found[number[rule.lhs]] = np.minimum(found[number[rule.lhs]], rule_cost[r])
-        if (found == cost).all():
+                rule_cost[r] = _combined_cost(rule_cost[r], block if item == BLOCK else cost[item])
+            updated[number[rule.lhs]] = np.minimum(updated[number[rule.lhs]], rule_cost[r])
+        if (updated == cost).all():
             break
-        cost = found
+        cost = updated
     header = Header(
         np.cumsum([0, *map(len, items)], dtype=np.int32),
         np.array([item for row in items for item in row], dtype=np.int32),
@@ -125,15 +125,15 @@ def _header(grammar: Grammar, allowed: bytes, most: int) -> Header:
     return header
 
 
-def _least(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The least costs of both together, for each total number of summands."""
+def _combined_cost(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The least sum of both costs for each total number of summands."""
     total = np.full_like(a, NEVER)
     for k in range(len(a)):
         total[k:] = np.minimum(total[k:], a[k] + b[: len(b) - k])
     return np.minimum(total, NEVER)
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _derive_all(whole, rules, whole_header, header, summand, counts, head, slots, max_order, out):
     n_slots, longest = slots.shape[1], slots.shape[2]
     max_length = out.shape[1]
@@ -159,12 +159,12 @@ def _derive_all(whole, rules, whole_header, header, summand, counts, head, slots
         _derive_header(whole, rules, whole_header, header, count, head[n], room, max_order, blocks, lengths, out[n])
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _choose_slots(rules, slots, symbol, counts, present):
-    """Marks in `present` the slots that hold a summand; gives their number, one of `counts`."""
+    """Marks in `present` the slots that hold a summand; returns their number, one of `counts`."""
     padding = slots.shape[2] - 1
     score = np.empty(present.size, dtype=np.float64)
-    wanted = 0
+    predicted = 0
     for slot in range(present.size):
         present[slot] = False
         best = -np.inf
@@ -172,10 +172,10 @@ def _choose_slots(rules, slots, symbol, counts, present):
             best = max(best, slots[slot, 0, rules.rules[i]])
         score[slot] = best - slots[slot, 0, padding]
         if score[slot] > 0:
-            wanted += 1
+            predicted += 1
     count = counts[0]
     for possible in counts:
-        if abs(possible - wanted) < abs(count - wanted):
+        if abs(possible - predicted) < abs(count - predicted):
             count = possible
     for _ in range(count):
         likeliest = -1
@@ -186,14 +186,14 @@ def _choose_slots(rules, slots, symbol, counts, present):
     return count
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _derive_header(whole, rules, whole_header, header, count, logits, room, max_order, blocks, lengths, out):
     """Writes the header with its summands into `out`; `room` is the number of rules the header may have."""
     n_counts = header.cost.shape[1]
     size = room + count + 1
     stack = np.empty(size, dtype=np.int32)
     depths = np.empty(size, dtype=np.int32)
-    # below[i]: least rules for k summands by what lies under stack place i; open_below likewise in the whole grammar
+    # below[i]: the least rules for k summands from the items under stack place i; open_below: in the whole grammar
     below = np.full((size + 1, n_counts), NEVER, dtype=np.int32)
     open_below = np.full((size + 1, n_counts), NEVER, dtype=np.int32)
     below[0, 0] = 0
@@ -217,17 +217,17 @@ def _derive_header(whole, rules, whole_header, header, count, logits, room, max_
             continue
         n_open = 0
         for i in range(whole.first[symbol], whole.first[symbol + 1]):
-            if _cost(whole_header.rule_cost[whole.rules[i]], open_below[top], missing) < NEVER:
+            if _split_cost(whole_header.rule_cost[whole.rules[i]], open_below[top], missing) < NEVER:
                 n_open += 1
         best = -1
         least = NEVER
         for i in range(rules.first[symbol], rules.first[symbol + 1]):
             rule = rules.rules[i]
-            cost = _cost(header.rule_cost[rule], below[top], missing)
+            cost = _split_cost(header.rule_cost[rule], below[top], missing)
             if cost > room or (rules.differentiates[rule] and depth >= max_order):
                 continue
-            told = place < logits.shape[0]
-            if best < 0 or (logits[place, rule] > logits[place, best] if told else cost < least):
+            has_logit = place < logits.shape[0]
+            if best < 0 or (logits[place, rule] > logits[place, best] if has_logit else cost < least):
                 best = rule
                 least = cost
         if n_open > 1:
@@ -246,14 +246,14 @@ def _derive_header(whole, rules, whole_header, header, count, logits, room, max_
                     below[top + 1, k] = below[top, k - 1] if k > 0 else NEVER
                     open_below[top + 1, k] = open_below[top, k - 1] if k > 0 else NEVER
                 else:
-                    below[top + 1, k] = _cost(header.cost[item], below[top], k)
-                    open_below[top + 1, k] = _cost(whole_header.cost[item], open_below[top], k)
+                    below[top + 1, k] = _split_cost(header.cost[item], below[top], k)
+                    open_below[top + 1, k] = _split_cost(whole_header.cost[item], open_below[top], k)
             top += 1
 
 
-@njit(cache=KEPT, nogil=True)
-def _cost(first, second, count):
-    """The least cost of `count` summands shared by both."""
+@njit(cache=CACHED, nogil=True)
+def _split_cost(first, second, count):
+    """The least cost of `count` summands split between both."""
     least = NEVER
     for k in range(count + 1):
         least = min(least, first[k] + second[count - k])

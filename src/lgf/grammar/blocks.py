@@ -1,9 +1,9 @@
-"""A derivation cut into a header and exchangeable summands, and put together again.
+"""Derivations split into a header and exchangeable summands, and joined again.
 
 The grammar's `summand` names the nonterminal, or the consecutive nonterminals, whose subtrees make one summand; only
-the outermost count. Each is a contiguous run of the leftmost derivation. What is left is the header, and of it only
-the choices that the number of summands leaves open: in `N -> T | T + N` that number decides every rule, so none of
-them is kept.
+the outermost count. Each is a contiguous run of the leftmost derivation. The other rules are the header. `Blocks`
+stores only the header choices that the number of summands leaves open: in `N -> T | T + N` that number decides every
+rule, so none is stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from lgf.grammar.derivation import Derivation
 from lgf.grammar.rules import Grammar
 
 BLOCK = -1
-"""Stands for a whole summand among the symbols of the header."""
+"""The item that stands for a whole summand in the header."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A derivation in parts: the header's open choices and the derivation of each summand, in order."""
+    """The header's open choices and the derivation of each summand, in order."""
 
     header: Derivation
     summands: tuple[Derivation, ...]
@@ -27,7 +27,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Extent:
-    """The greatest sizes among some derivations: header choices, summands, rules of one summand."""
+    """The maximum sizes over some derivations: header choices, summands, rules of one summand."""
 
     header: int
     summands: int
@@ -36,7 +36,7 @@ class Extent:
 
 def split(grammar: Grammar, derivation: Sequence[int]) -> Blocks:
     """The derivation's header choices and summands."""
-    rules, summands = _cut(grammar, derivation)
+    rules, summands = _split_rules(grammar, derivation)
     choices: list[int] = []
     following = iter(rules)
 
@@ -46,7 +46,7 @@ def split(grammar: Grammar, derivation: Sequence[int]) -> Blocks:
             choices.append(rule)
         return rule
 
-    _walk(grammar, len(summands), choose)
+    _header_rules(grammar, len(summands), choose)
     return Blocks(tuple(choices), tuple(summands))
 
 
@@ -63,11 +63,11 @@ def join(grammar: Grammar, header: Sequence[int], summands: Sequence[Sequence[in
             )
         return rule
 
-    walked = _walk(grammar, len(summands), choose)
+    header_rules = _header_rules(grammar, len(summands), choose)
     if next(following, None) is not None:
         raise ValueError(f"header {tuple(header)} is too long for {len(summands)} summands; take it as split gave it.")
     blocks = iter(summands)
-    return tuple(rule for item in walked for rule in (next(blocks) if item == BLOCK else (item,)))
+    return tuple(rule for item in header_rules for rule in (next(blocks) if item == BLOCK else (item,)))
 
 
 def extent(grammar: Grammar, derivations: Sequence[Sequence[int]]) -> Extent:
@@ -80,8 +80,8 @@ def extent(grammar: Grammar, derivations: Sequence[Sequence[int]]) -> Extent:
     )
 
 
-def _cut(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int], list[Derivation]]:
-    """The rules of the whole header, and the summands."""
+def _split_rules(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int], list[Derivation]]:
+    """All rules of the header, and the summands."""
     items, bodies = header_items(grammar), _bodies(grammar)
     header: list[int] = []
     summands: list[Derivation] = []
@@ -112,31 +112,31 @@ def _cut(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int], list[D
     return header, summands
 
 
-def _walk(grammar: Grammar, count: int, choose: Callable[[list[int]], int]) -> list[int]:
-    """The header's rules, BLOCK where a summand stands; `choose` picks among those that lead to `count` summands."""
-    by_lhs, reach, rule_reach = _reaches(grammar)
+def _header_rules(grammar: Grammar, count: int, choose: Callable[[list[int]], int]) -> list[int]:
+    """The header's rules, with BLOCK for each summand; `choose` picks among the rules that allow `count` summands."""
+    by_lhs, counts, rule_counts = _summand_counts(grammar)
     items = header_items(grammar)
-    upto = (2 << count) - 1
+    bound = (2 << count) - 1
     missing = count
-    walked: list[int] = []
-    # Each open item with the set of how many summands it and those below it can make.
-    stack: list[tuple[int | str, int]] = [(grammar.start, reach[grammar.start])]
+    header_rules: list[int] = []
+    # Each open item with the possible numbers of summands of it and the items below it, as bits.
+    stack: list[tuple[int | str, int]] = [(grammar.start, counts[grammar.start])]
     while stack:
         item, _ = stack.pop()
         if isinstance(item, int):
-            walked.append(BLOCK)
+            header_rules.append(BLOCK)
             missing -= 1
             continue
         below = stack[-1][1] if stack else 1
-        open_rules = [r for r in by_lhs[item] if _sums(rule_reach[r] & upto, below) >> missing & 1]
+        open_rules = [r for r in by_lhs[item] if _sums(rule_counts[r] & bound, below) >> missing & 1]
         if not open_rules:
             raise ValueError(f"no sentence of grammar {grammar.name!r} has {count} summands; give another number.")
         rule = choose(open_rules)
-        walked.append(rule)
+        header_rules.append(rule)
         for child in reversed(items[rule]):
-            below = _sums(below, _reach(child, reach)) & upto
+            below = _sums(below, _item_counts(child, counts)) & bound
             stack.append((child, below))
-    return walked
+    return header_rules
 
 
 @lru_cache(maxsize=64)
@@ -147,55 +147,55 @@ def _bodies(grammar: Grammar) -> list[list[str]]:
 
 @lru_cache(maxsize=64)
 def header_items(grammar: Grammar) -> list[list[int | str]]:
-    """Per rule, the nonterminals of its body as the header sees them: BLOCK in place of those of a summand."""
+    """Per rule, the nonterminals of its body, with BLOCK in place of those of a summand."""
     width = len(grammar.summand)
     result = []
     for symbols in _bodies(grammar):
         items: list[int | str] = []
         i = 0
         while i < len(symbols):
-            found = width > 0 and tuple(symbols[i : i + width]) == grammar.summand
-            items.append(BLOCK if found else symbols[i])
-            i += width if found else 1
+            is_summand = width > 0 and tuple(symbols[i : i + width]) == grammar.summand
+            items.append(BLOCK if is_summand else symbols[i])
+            i += width if is_summand else 1
         result.append(items)
     return result
 
 
 @lru_cache(maxsize=64)
-def _reaches(grammar: Grammar) -> tuple[dict[str, list[int]], dict[str, int], list[int]]:
-    """Per nonterminal its rules; per nonterminal and per rule, how many summands it can make in the header.
+def _summand_counts(grammar: Grammar) -> tuple[dict[str, list[int]], dict[str, int], list[int]]:
+    """The rules of each nonterminal, and the possible numbers of summands of each nonterminal and of each rule.
 
-    A set of numbers is the bits of an integer.
+    A set of numbers is stored as the bits of an integer.
     """
     items = header_items(grammar)
     by_lhs: dict[str, list[int]] = {name: [] for name in grammar.nonterminals}
     for r, rule in enumerate(grammar.rules):
         by_lhs[rule.lhs].append(r)
-    # A parsed sentence may be longer than max_length and is cut all the same, hence twice.
-    upto = (2 << (2 * grammar.max_length)) - 1
-    reach = dict.fromkeys(grammar.nonterminals, 0)
+    # Twice max_length, because a parsed sentence may be longer than max_length.
+    bound = (2 << (2 * grammar.max_length)) - 1
+    counts = dict.fromkeys(grammar.nonterminals, 0)
     while True:
-        rule_reach = []
+        rule_counts = []
         for symbols in items:
             total = 1
             for item in symbols:
-                total = _sums(total, _reach(item, reach)) & upto
-            rule_reach.append(total)
-        found = dict.fromkeys(grammar.nonterminals, 0)
+                total = _sums(total, _item_counts(item, counts)) & bound
+            rule_counts.append(total)
+        extended = dict.fromkeys(grammar.nonterminals, 0)
         for lhs, rules in by_lhs.items():
             for r in rules:
-                found[lhs] |= rule_reach[r]
-        if found == reach:
-            return by_lhs, reach, rule_reach
-        reach = found
+                extended[lhs] |= rule_counts[r]
+        if extended == counts:
+            return by_lhs, counts, rule_counts
+        counts = extended
 
 
-def _reach(item: int | str, reach: dict[str, int]) -> int:
-    return 2 if isinstance(item, int) else reach[item]
+def _item_counts(item: int | str, counts: dict[str, int]) -> int:
+    return 2 if isinstance(item, int) else counts[item]
 
 
 def _sums(a: int, b: int) -> int:
-    """The set of all sums of a number in `a` and a number in `b`."""
+    """The set of all sums of a number in `a` and a number in `b`, as bits."""
     total, shift = 0, 0
     while b:
         if b & 1:

@@ -1,4 +1,4 @@
-"""Leftmost derivations, as tuples of rule numbers: sample, spell, weigh, to and from arrays, decode from logits."""
+"""Leftmost derivations as tuples of rule numbers: sampling, spelling, bits, arrays, decoding from logits."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,10 +26,10 @@ def sample(
     max_length: int | None = None,
     max_order: int | None = None,
 ) -> list[Derivation]:
-    """`n` random derivations by the rules' weights, none longer than `max_length` (the grammar's own if None).
+    """`n` random derivations by the rules' weights, none longer than `max_length` (None: the grammar's).
 
-    A rule is drawn among those whose shortest completion still fits, so nothing is rejected. `max_order` caps the
-    nesting of `diff` in grammars that spell derivatives so.
+    Each rule is drawn among those whose shortest completion still fits, so no derivation is rejected. `max_order`
+    caps the nesting of `diff`.
     """
     length = grammar.max_length if max_length is None else max_length
     weighted = tables(grammar, allowed, weighted=True)
@@ -47,11 +47,10 @@ def decode(
     max_order: int | None = None,
     start: str | tuple[str, ...] | None = None,
 ) -> NDArray[np.int32]:
-    """The derivations [n, N] that follow the logits [n, N, n_rules + 1], filled up with the padding rule.
+    """The derivations [n, N] decoded greedily from the logits [n, N, n_rules + 1], with the padding rule at the end.
 
-    At each step the likeliest rule of the leftmost nonterminal is taken among those allowed, below the cap on nested
-    `diff` and short enough to finish within N: every row is complete. `start` lets a row begin with another
-    nonterminal, or several.
+    Each step takes the likeliest rule of the leftmost nonterminal among those allowed, below the cap on nested `diff`
+    and short enough to finish within N. So every row is complete. `start` names other nonterminals to begin with.
     """
     scores = np.ascontiguousarray(logits, dtype=np.float32)
     if scores.ndim != 3 or scores.shape[2] != grammar.n_rules + 1:
@@ -68,7 +67,7 @@ def decode(
 
 
 def spell(grammar: Grammar, derivation: Sequence[int], start: Sequence[str] | None = None) -> str:
-    """The sentence that the derivation writes; `start` gives other symbols to begin with, words and nonterminals."""
+    """The sentence of the derivation; `start` names other symbols to begin with, words or nonterminals."""
     sentence: list[str] = []
     bodies, nonterminals = _bodies(grammar)
     stack = [grammar.start] if start is None else list(reversed(start))
@@ -82,7 +81,7 @@ def spell(grammar: Grammar, derivation: Sequence[int], start: Sequence[str] | No
 
 
 def bits(grammar: Grammar, derivation: Sequence[int], allowed: ArrayLike | None = None) -> float:
-    """-log2 of the derivation's probability, weights renormalised over the allowed rules; inf if one is not."""
+    """-log2 of the derivation's probability over the allowed rules; inf if it uses a rule that is not allowed."""
     probability = tables(grammar, allowed, weighted=True).probability
     bodies, nonterminals = _bodies(grammar)
     stack = [grammar.start]
@@ -94,7 +93,7 @@ def bits(grammar: Grammar, derivation: Sequence[int], allowed: ArrayLike | None 
 
 
 def pad(grammar: Grammar, derivations: Sequence[Sequence[int]], length: int | None = None) -> NDArray[np.int32]:
-    """The derivations as one array [n, length], filled up with the padding rule."""
+    """The derivations as one array [n, length], with the padding rule at the end."""
     length = grammar.max_length if length is None else length
     out = np.full((len(derivations), length), grammar.n_rules, dtype=np.int32)
     for row, derivation in zip(out, derivations, strict=True):
@@ -127,7 +126,7 @@ def _bodies(grammar: Grammar) -> tuple[list[tuple[str, ...]], frozenset[str]]:
 
 
 def _steps(grammar: Grammar, derivation: Sequence[int], stack: list[str]) -> Iterator[int]:
-    """The rules one by one, each checked against the nonterminal on the stack, which is taken off."""
+    """Yields the rules, each checked against the nonterminal that it pops off the stack."""
     for step, rule in enumerate(derivation):
         if not (stack and 0 <= rule < grammar.n_rules and grammar.rules[rule].lhs == stack.pop()):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What is wrong with the text of a grammar, said at its place."""
+"""Errors in the text of a grammar, with line and column."""
 
 import difflib
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from lgf.errors import LgfError, quoted
 
 
 class GrammarError(LgfError):
-    """What is wrong with the text of a grammar; the message shows the line with a caret under the column."""
+    """An error in the text of a grammar; the message shows the line with a caret under the column."""
 
     def __init__(self, complaint: str, where: str, number: int, line: str, column: int):
         start = max(0, column - 80)
@@ -21,7 +21,7 @@ class GrammarError(LgfError):
 
 @dataclass(frozen=True)
 class Place:
-    """A spot in the text, to complain about."""
+    """A position in the text of a grammar."""
 
     where: str
     number: int
@@ -29,15 +29,15 @@ class Place:
     column: int
 
     def at(self, column: int) -> "Place":
-        """Another column of the same line."""
+        """The place at another column of the same line."""
         return Place(self.where, self.number, self.line, column)
 
     def error(self, complaint: str) -> GrammarError:
-        """The complaint about this spot, to be raised."""
+        """The error with this message at this place, to be raised."""
         return GrammarError(complaint, self.where, self.number, self.line, self.column)
 
 
 def like(word: str, known: tuple[str, ...]) -> str:
-    """The nearest known word as a question to add to a complaint; nothing if none is near."""
+    """The hint "did you mean ...?" with the nearest known word; empty if none is near."""
     close = difflib.get_close_matches(word, known, n=1)
     return f" (did you mean {quoted(close[0])}?)" if close else ""

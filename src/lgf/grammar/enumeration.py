@@ -1,4 +1,4 @@
-"""Derivations in order of increasing bits, lazily, each once."""
+"""Enumeration of derivations by increasing bits, lazy and without duplicates."""
 
 import heapq
 import math
@@ -14,7 +14,7 @@ from lgf.grammar.restriction import as_mask
 from lgf.grammar.rules import Grammar
 from lgf.grammar.tables import Tables, start_symbols, tables
 
-# A derivation under construction, or a stack, as a linked list: partial derivations share what they have in common.
+# A partial derivation, or a stack, as a linked list: partial derivations share their common beginnings.
 Chain: TypeAlias = "tuple[Chain, int] | None"
 
 
@@ -27,37 +27,37 @@ def enumerate_derivations(
 ) -> Iterator[tuple[float, Derivation]]:
     """The pairs (bits, derivation) up to `max_bits` bits, cheapest first; at most `limit`, none above `max_length`.
 
-    `start` lets derivations begin with another nonterminal, or several.
+    `start` names other nonterminals to begin with.
 
-    Best-first with an exact heuristic: the bits of the cheapest completion of every nonterminal are known, so each
-    partial derivation taken from the heap is completed straight away, and only the turns not taken go back.
+    The search is best-first with an exact heuristic, the bits of the cheapest completion of every nonterminal. So each
+    partial derivation taken from the heap is completed at once, and only its alternatives go back.
     """
     ranked, cheapest, bodies, shortest = _ranking(grammar, as_mask(grammar, allowed).tobytes())
     symbols = start_symbols(grammar, start).tolist()
     least = sum(cheapest[x] for x in symbols)
     if not all(ranked[x] for x in symbols) or least > max_bits:
         return
-    opening: Chain = None
+    start_stack: Chain = None
     for symbol in reversed(symbols):
-        opening = (opening, symbol)
-    given = 0
-    ticket = 0
-    # bits of the cheapest completion, tie-breaker, rules so far, their number, open nonterminals, the room these
-    # need, and which of the leftmost nonterminal's rules (ranked by bits) to take next
+        start_stack = (start_stack, symbol)
+    n_yielded = 0
+    tie_breaker = 0
+    # bits of the cheapest completion, tie-breaker, rules so far, their number, open nonterminals, the rules these
+    # need, and the rank (by bits) of the leftmost nonterminal's next rule
     heap: list[tuple[float, int, Chain, int, Chain, int, int]] = [
-        (least, 0, None, 0, opening, sum(shortest[x] for x in symbols), 0)
+        (least, 0, None, 0, start_stack, sum(shortest[x] for x in symbols), 0)
     ]
-    while heap and (limit is None or given < limit):
-        total, _, done, length, stack, room, turn = heapq.heappop(heap)
+    while heap and (limit is None or n_yielded < limit):
+        total, _, done, length, stack, room, rank = heapq.heappop(heap)
         while stack is not None:
             rest, symbol = stack
             rules = ranked[symbol]
-            if turn + 1 < len(rules):
-                later = total + (rules[turn + 1][0] - rules[turn][0])
+            if rank + 1 < len(rules):
+                later = total + (rules[rank + 1][0] - rules[rank][0])
                 if later <= max_bits:
-                    ticket += 1
-                    heapq.heappush(heap, (later, ticket, done, length, stack, room, turn + 1))
-            _, rule = rules[turn]
+                    tie_breaker += 1
+                    heapq.heappush(heap, (later, tie_breaker, done, length, stack, room, rank + 1))
+            _, rule = rules[rank]
             done = (done, rule)
             length += 1
             room -= shortest[symbol]
@@ -67,13 +67,13 @@ def enumerate_derivations(
                 room += shortest[child]
             if length + room > grammar.max_length:
                 break
-            turn = 0
+            rank = 0
         else:
-            given += 1
-            yield total, _unwound(done)
+            n_yielded += 1
+            yield total, _to_derivation(done)
 
 
-def _unwound(chain: Chain) -> Derivation:
+def _to_derivation(chain: Chain) -> Derivation:
     rules: list[int] = []
     while chain is not None:
         chain, rule = chain
@@ -85,13 +85,13 @@ def _unwound(chain: Chain) -> Derivation:
 def _ranking(
     grammar: Grammar, allowed: bytes
 ) -> tuple[list[list[tuple[float, int]]], list[float], list[tuple[int, ...]], list[int]]:
-    """Per nonterminal its rules by bits of their cheapest completion, and the least; per rule its body reversed."""
+    """Per nonterminal its rules sorted by bits and the least bits; per rule its reversed body; the shortest lengths."""
     weighted = tables(grammar, np.frombuffer(allowed, dtype=bool), weighted=True)
     own = [-math.log2(p) if p > 0 else math.inf for p in weighted.probability.tolist()]
     bodies = [tuple(weighted.body[b:e].tolist()) for b, e in zip(weighted.begin, weighted.begin[1:], strict=False)]
     by_lhs = [weighted.rules[b:e].tolist() for b, e in zip(weighted.first, weighted.first[1:], strict=False)]
-    cheapest, turns = _cheapest(weighted, by_lhs, bodies, own)
-    ranked = [sorted(((turns[r], r) for r in rules), key=lambda turn: turn[0]) for rules in by_lhs]
+    cheapest, rule_bits = _cheapest(weighted, by_lhs, bodies, own)
+    ranked = [sorted(((rule_bits[r], r) for r in rules), key=lambda pair: pair[0]) for rules in by_lhs]
     totals = [bits for bits, _ in cheapest]
     return (
         [[(bits, r) for (bits, _), r in rules] for rules in ranked],
@@ -104,14 +104,14 @@ def _ranking(
 def _cheapest(
     weighted: Tables, by_lhs: list[list[int]], bodies: list[tuple[int, ...]], own: list[float]
 ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-    # Bits first, then length: a loop of rules that costs nothing can then never be the cheapest completion.
+    # Bits first, then length, so that a loop of rules of 0 bits is never the cheapest completion.
     cheapest = [(math.inf, int(length)) for length in weighted.shortest]
     while True:
-        turns = [
+        rule_bits = [
             (own[r] + sum(cheapest[x][0] for x in body), 1 + sum(cheapest[x][1] for x in body))
             for r, body in enumerate(bodies)
         ]
-        found = [min((turns[r] for r in rules), default=(math.inf, 0)) for rules in by_lhs]
-        if found == cheapest:
-            return cheapest, turns
-        cheapest = found
+        updated = [min((rule_bits[r] for r in rules), default=(math.inf, 0)) for rules in by_lhs]
+        if updated == cheapest:
+            return cheapest, rule_bits
+        cheapest = updated

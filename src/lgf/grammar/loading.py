@@ -1,4 +1,4 @@
-"""Grammars from the package's library or from a file."""
+"""Loading of grammars from the package's library or from a file."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ def grammar_names() -> tuple[str, ...]:
 
 
 def load_grammar(name_or_path: str | Path) -> Grammar:
-    """The grammar of that name in the package, or in the file of that path."""
+    """The library grammar of this name, or the grammar in the file at this path."""
     if isinstance(name_or_path, str) and name_or_path in grammar_names():
         text = files("lgf.grammar").joinpath("library", f"{name_or_path}.grammar").read_text(encoding="utf-8")
         return read_grammar(text, name=name_or_path)

@@ -1,31 +1,31 @@
-"""The stack machine that writes leftmost derivations, compiled: arrays in, arrays out.
+"""The compiled stack machine that writes leftmost derivations.
 
-The machine holds the open nonterminals on a stack, leftmost on top, each with the number of derivatives taken around
-it. `admissible` lists the rules that may replace the top one, `expand` replaces it. Every open nonterminal has the
-room for its shortest completion reserved, so a derivation always ends within its length.
+The stack holds the open nonterminals, leftmost on top, each with the number of derivatives around it. `admissible`
+lists the rules that may replace the top one, `expand` replaces it. Room for the shortest completion of every open
+nonterminal is reserved, so a derivation always ends within its length.
 """
 
 import numpy as np
 from numba import njit
 
-from lgf.compilation import KEPT
+from lgf.compilation import CACHED
 
 
-@njit(cache=KEPT, nogil=True)
-def admissible(tables, symbol, depth, max_order, room, found):
-    """Fills `found` with the rules of `symbol` that fit into `room` and its derivative cap; gives their number."""
+@njit(cache=CACHED, nogil=True)
+def admissible(tables, symbol, depth, max_order, room, candidates):
+    """Fills `candidates` with the rules of `symbol` that fit into `room` and its derivative cap; returns their number."""
     count = 0
     for i in range(tables.first[symbol], tables.first[symbol + 1]):
         rule = tables.rules[i]
         if tables.needs[rule] <= room and not (tables.differentiates[rule] and depth >= max_order):
-            found[count] = rule
+            candidates[count] = rule
             count += 1
     return count
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def expand(tables, rule, depth, stack, depths, top):
-    """Puts the nonterminals of the rule's body on the stack; gives its new height."""
+    """Puts the nonterminals of the rule's body on the stack; returns the new height."""
     if tables.differentiates[rule]:
         depth += 1
     for i in range(tables.begin[rule + 1] - 1, tables.begin[rule] - 1, -1):
@@ -35,12 +35,12 @@ def expand(tables, rule, depth, stack, depths, top):
     return top
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def derive(tables, logits, start, length, max_order, out):
-    """Writes the likeliest admissible rules, greedily, into `out`; gives how many (0: no room for any sentence)."""
+    """Writes the likeliest admissible rules, greedily, into `out`; returns how many (0: no sentence fits)."""
     stack = np.empty(length + 1, dtype=np.int32)
     depths = np.empty(length + 1, dtype=np.int32)
-    found = np.empty(tables.needs.size, dtype=np.int32)
+    candidates = np.empty(tables.needs.size, dtype=np.int32)
     room = length
     top = 0
     for i in range(start.size - 1, -1, -1):
@@ -56,9 +56,9 @@ def derive(tables, logits, start, length, max_order, out):
         symbol, depth = stack[top], depths[top]
         room += tables.shortest[symbol]
         best = -1
-        for i in range(admissible(tables, symbol, depth, max_order, room, found)):
-            if best < 0 or logits[written, found[i]] > logits[written, best]:
-                best = found[i]
+        for i in range(admissible(tables, symbol, depth, max_order, room, candidates)):
+            if best < 0 or logits[written, candidates[i]] > logits[written, best]:
+                best = candidates[i]
         room -= tables.needs[best]
         out[written] = best
         written += 1
@@ -66,19 +66,19 @@ def derive(tables, logits, start, length, max_order, out):
     return written
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def derive_all(tables, logits, start, max_order, out):
     """`derive` for each sentence of a batch."""
     for n in range(logits.shape[0]):
         derive(tables, logits[n], start, logits.shape[1], max_order, out[n])
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def draw_all(tables, rng, symbol, length, max_order, out, lengths):
-    """Writes random derivations, each rule with its probability among the admissible ones, and their lengths."""
+    """Writes random derivations and their lengths; rules are drawn by probability among the admissible ones."""
     stack = np.empty(length + 1, dtype=np.int32)
     depths = np.empty(length + 1, dtype=np.int32)
-    found = np.empty(tables.needs.size, dtype=np.int32)
+    candidates = np.empty(tables.needs.size, dtype=np.int32)
     for n in range(out.shape[0]):
         stack[0] = symbol
         depths[0] = 0
@@ -89,16 +89,16 @@ def draw_all(tables, rng, symbol, length, max_order, out, lengths):
             top -= 1
             x, depth = stack[top], depths[top]
             room += tables.shortest[x]
-            count = admissible(tables, x, depth, max_order, room, found)
+            count = admissible(tables, x, depth, max_order, room, candidates)
             total = 0.0
             for i in range(count):
-                total += tables.probability[found[i]]
+                total += tables.probability[candidates[i]]
             point = rng.random() * total if count > 1 else 0.0
-            chosen = found[count - 1]
+            chosen = candidates[count - 1]
             for i in range(count):
-                point -= tables.probability[found[i]]
+                point -= tables.probability[candidates[i]]
                 if point < 0.0:
-                    chosen = found[i]
+                    chosen = candidates[i]
                     break
             room -= tables.needs[chosen]
             out[n, written] = chosen

@@ -1,7 +1,7 @@
-"""What of a grammar remains usable when something is known of the equation.
+"""Masks over the rules of a grammar: those usable for a known order, forcing or forbidden functions.
 
-A restriction is a boolean array over the rules (the padding rule not included), so that a model trained on the whole
-grammar can be restricted at use.
+A mask is a boolean array over the rules, without the padding rule. A model trained on the whole grammar can thus be
+restricted when it is used.
 """
 
 from collections.abc import Callable, Collection
@@ -23,12 +23,12 @@ def restrict(
     forced: bool | None = None,
     forbid: Callable[[Rule], bool] | Collection[int] = (),
 ) -> Mask:
-    """The rules that remain usable, True or False each, when order and forcing are as given (None: not known).
+    """The mask of the rules usable for this order and forcing (None: not known).
 
-    `forbid` is a question asked of each rule (see `mentions`) or a collection of rule numbers. Rules that can no
-    longer come to an end, or be reached, are not usable either.
+    `forbid` is a predicate on rules (see `mentions`) or a collection of rule numbers. The mask also excludes rules
+    that can no longer terminate or be reached.
     """
-    allowed = np.array([_agrees(grammar, rule, order, forced) for rule in grammar.rules])
+    allowed = np.array([_fits(grammar, rule, order, forced) for rule in grammar.rules])
     if callable(forbid):
         allowed &= [not forbid(rule) for rule in grammar.rules]
     else:
@@ -43,29 +43,29 @@ def restrict(
 
 
 def mentions(*phrases: str) -> Callable[[Rule], bool]:
-    """The question whether a rule's body holds one of the phrases, for `restrict(forbid=...)`.
+    """A predicate that is true for a rule whose body holds one of the phrases, for `restrict(forbid=...)`.
 
-    A phrase is one or more words in a row: `sin`, `u'`, `log(u`, `1/t`. The t of `diff(..., t)` is not an explicit
-    time and does not count, so `mentions("t")` forbids all but autonomous equations.
+    A phrase is one or more words in a row: `sin`, `u'`, `log(u`, `1/t`. The t of `diff(..., t)` does
+    not count, so `mentions("t")` forbids all but autonomous equations.
     """
-    wanted = [tuple(word for word, _ in words(phrase)) for phrase in phrases]
-    for word in (word for phrase in wanted for word in phrase):
+    sequences = [tuple(word for word, _ in words(phrase)) for phrase in phrases]
+    for word in (word for phrase in sequences for word in phrase):
         if not is_terminal(word):
             raise LgfError(f"{quoted(word)} is not a word of equations; name variables, functions, numbers or signs.")
 
-    def question(rule: Rule) -> bool:
+    def predicate(rule: Rule) -> bool:
         body = rule.body
         return any(
             body[i : i + len(phrase)] == phrase and not (phrase[0] == "t" and i > 0 and body[i - 1] == ",")
-            for phrase in wanted
+            for phrase in sequences
             for i in range(len(body))
         )
 
-    return question
+    return predicate
 
 
 def as_mask(grammar: Grammar, allowed: ArrayLike | None) -> Mask:
-    """One truth value per rule, a copy; None allows every rule."""
+    """A copy of the mask, one truth value per rule; None allows every rule."""
     mask = np.ones(grammar.n_rules, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
     if mask.shape != (grammar.n_rules,):
         raise LgfError(
@@ -76,40 +76,40 @@ def as_mask(grammar: Grammar, allowed: ArrayLike | None) -> Mask:
 
 
 def terminating(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
-    """The allowed rules from which some sentence can be completed by allowed rules."""
+    """The mask of the allowed rules that allowed rules can complete to a sentence."""
     mask = as_mask(grammar, allowed)
     nonterminals = frozenset(grammar.nonterminals)
-    ending: set[str] = set()
+    terminated: set[str] = set()
     usable = np.zeros_like(mask)
     while True:
         for i, rule in enumerate(grammar.rules):
-            usable[i] = mask[i] and all(s in ending for s in rule.body if s in nonterminals)
-        found = {rule.lhs for rule, ends in zip(grammar.rules, usable, strict=True) if ends}
-        if found == ending:
+            usable[i] = mask[i] and all(s in terminated for s in rule.body if s in nonterminals)
+        extended = {rule.lhs for rule, ends in zip(grammar.rules, usable, strict=True) if ends}
+        if extended == terminated:
             return usable
-        ending = found
+        terminated = extended
 
 
 def reachable(grammar: Grammar, allowed: ArrayLike | None = None) -> Mask:
-    """The rules, allowed or not, whose left-hand side the start can lead to by allowed rules."""
+    """The mask of the rules, allowed or not, whose left-hand side is reachable from the start by allowed rules."""
     mask = as_mask(grammar, allowed)
-    seen = {grammar.start}
+    symbols = {grammar.start}
     while True:
-        found = seen.union(
-            *(rule.body for rule, ok in zip(grammar.rules, mask, strict=True) if ok and rule.lhs in seen)
+        extended = symbols.union(
+            *(rule.body for rule, ok in zip(grammar.rules, mask, strict=True) if ok and rule.lhs in symbols)
         )
-        if found == seen:
-            return np.array([rule.lhs in seen for rule in grammar.rules])
-        seen = found
+        if extended == symbols:
+            return np.array([rule.lhs in symbols for rule in grammar.rules])
+        symbols = extended
 
 
-def _agrees(grammar: Grammar, rule: Rule, order: int | None, forced: bool | None) -> bool:
+def _fits(grammar: Grammar, rule: Rule, order: int | None, forced: bool | None) -> bool:
     if forced is not None and (rule.forced not in (None, forced) or (INPUT_WORD in rule.body and not forced)):
         return False
     if order is None:
         return True
     if rule.order is not None and (order != 1 if rule.order == 1 else order < rule.order):
         return False
-    # An explicit right-hand side must not hold the derivative it defines, an operator none above the wanted order.
+    # An explicit right-hand side excludes the derivative it defines; an operator form excludes those above the order.
     highest = order - 1 if grammar.template == "explicit" else order
     return all((derivative(symbol) or 0) <= highest for symbol in rule.body)

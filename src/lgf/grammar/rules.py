@@ -18,11 +18,11 @@ TEMPLATES = ("explicit", "own forcing", "given forcing")
 class Rule:
     """One alternative `lhs -> body [weight] {conditions}`.
 
-    A symbol of the body is a nonterminal if some rule has it as its left-hand side, else a terminal. Weights are kept
-    as written and compare with those of the other rules of the same left-hand side only.
+    A symbol of the body is a nonterminal if some rule has it as its left-hand side, else a terminal. Weights stay
+    as written; only their ratios within one left-hand side count.
 
-    order   None, or the wanted order the rule asks for: 1 means exactly first order, n >= 2 means order n or more
-    forced  None, or whether the rule asks for a forcing to be given (True) or to be absent (False)
+    order   None, or the order of the equation that the rule needs: 1 is exactly first order, n >= 2 order n or more
+    forced  None, or whether the rule needs a given forcing (True) or its absence (False)
     """
 
     lhs: str
@@ -33,11 +33,11 @@ class Rule:
 
     @property
     def differentiates(self) -> bool:
-        """Whether the rule is `X -> diff(X, t)`: each use of it raises the order of a derivative by one."""
+        """Whether the rule is `X -> diff(X, t)`, which raises the order of a derivative by one."""
         return self.body == ("diff", "(", self.lhs, ",", "t", ")")
 
     def __str__(self) -> str:
-        """The rule as it stands in a file, without its left-hand side."""
+        """The rule in the file format, without its left-hand side."""
         words = [" ".join(self.body)]
         if self.weight != 1:
             words.append(f"[{self.weight!r}]")
@@ -53,8 +53,8 @@ class Rule:
 class Grammar:
     """A grammar as read from a file; `read_grammar` makes one and checks it.
 
-    Rules are numbered in file order, the first one's left-hand side is the start. The number after the last rule is
-    the padding rule, with which derivations are filled up to `max_length`.
+    Rules are numbered in file order; the left-hand side of the first is the start. The number after the last rule is
+    the padding rule, which fills derivations up to `max_length`.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Grammar:
     documentation: str = ""
 
     def __hash__(self) -> int:
-        """The fingerprint's: hashing every rule anew would dominate the look-up of what is kept per grammar."""
+        """The hash of the fingerprint; hashing every rule would dominate look-ups in caches by grammar."""
         return hash(self.fingerprint)
 
     @property
     def start(self) -> str:
-        """The nonterminal every derivation begins with."""
+        """The nonterminal that every derivation begins with."""
         return self.rules[0].lhs
 
     @property
@@ -97,7 +97,7 @@ class Grammar:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that name the grammar's content (not its name or documentation)."""
+        """Sixteen hexadecimal digits that identify the content (not the name or documentation)."""
         return hashlib.sha256("\n".join(self._content).encode()).hexdigest()[:16]
 
     @property

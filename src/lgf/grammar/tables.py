@@ -1,4 +1,4 @@
-"""A grammar as arrays, the form in which compiled code reads it."""
+"""A grammar as arrays, for compiled code."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from lgf.grammar.restriction import as_mask, terminating
 from lgf.grammar.rules import Grammar
 
 NEVER = np.int32(1 << 20)
-"""The length of what cannot be completed: larger than any derivation, and safe to add up."""
+"""The length of a completion that does not exist: above that of any derivation, and small enough to add up."""
 
 
 class Tables(NamedTuple):
@@ -32,7 +32,7 @@ class Tables(NamedTuple):
 
 
 def tables(grammar: Grammar, allowed: ArrayLike | None = None, *, weighted: bool = False) -> Tables:
-    """The tables of the allowed rules; `weighted` leaves out the rules of weight 0 too. Kept for the next call."""
+    """The tables of the allowed rules; `weighted` leaves out the rules of weight 0 too. The result is cached."""
     return _tables(grammar, as_mask(grammar, allowed).tobytes(), weighted)
 
 
@@ -84,9 +84,9 @@ def _tables(grammar: Grammar, allowed: bytes, weighted: bool) -> Tables:
 def _shortest(by_lhs: list[list[int]], bodies: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     length = np.full(len(by_lhs), NEVER, dtype=np.int32)
     while True:
-        # in Python's own integers: a sum that overflowed would look short, and compiled code would write past its stack
+        # Python integers: an int32 sum could overflow and look short, and compiled code would write past its stack
         needs = np.array([min(1 + sum(int(length[x]) for x in body), NEVER) for body in bodies], dtype=np.int32)
-        found = np.array([min((needs[r] for r in rules), default=NEVER) for rules in by_lhs], dtype=np.int32)
-        if (found == length).all():
+        updated = np.array([min((needs[r] for r in rules), default=NEVER) for rules in by_lhs], dtype=np.int32)
+        if (updated == length).all():
             return length, needs
-        length = found
+        length = updated

@@ -1,4 +1,4 @@
-"""Text -> Grammar, with a complaint that shows the line and the column.
+"""Reading of grammars from text; errors show the line and the column.
 
     # what the grammar is for
     template: explicit            # or: own forcing, given forcing
@@ -7,7 +7,7 @@
     S -> T [0.7] | T + S [0.3]
     T -> C*u | C*u' {order 2} | C*sin(C*t)
 
-A name on a left-hand side is a nonterminal, every other word belongs to the vocabulary. A weight stands in brackets
+A name on a left-hand side is a nonterminal; every other word belongs to the vocabulary. Weights stand in brackets
 (1 if missing), conditions in braces: `order 2` (order 2 or more), `order 1` (first order only), `forced`, `free`.
 A line that begins with `|` continues the one before.
 """
@@ -24,7 +24,7 @@ from lgf.grammar.wellformedness import check_structure, check_symbols
 DEFAULT_MAX_LENGTH = 40
 LONGEST_MAX_LENGTH = 1000
 LONGEST_TEXT = 1_000_000  # characters
-MOST_NONTERMINALS = 100  # what is checked takes time with these times the words
+MOST_NONTERMINALS = 100  # the checks take time proportional to nonterminals times words
 MOST_WORDS = 3_000
 
 _EMPTY = "empty alternative: write what stands here, or take the '|' away"
@@ -35,7 +35,7 @@ _ANNOTATION = re.compile(r"\[(?P<weight>[^\]]*)\]|\{(?P<conditions>[^}]*)\}|[\[{
 
 
 def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> Grammar:
-    """The grammar that the text describes; `name` is used unless the text has one, `where` in complaints."""
+    """The grammar that the text describes; `name` is used unless the text has one, `where` in errors."""
     where = where or f"grammar {quoted(name)}"
     lines = text.splitlines() or [""]
     settings: dict[str, tuple[str, Place]] = {}
@@ -122,22 +122,22 @@ def _alternative(lhs: str, piece: str, begin: int, place: Place) -> Rule:
     condition_place = place
     seen: set[str] = set()
     body_text = piece
-    for found in _ANNOTATION.finditer(piece):
-        spot = place.at(begin + found.start())
-        kind = found.lastgroup
+    for annotation in _ANNOTATION.finditer(piece):
+        spot = place.at(begin + annotation.start())
+        kind = annotation.lastgroup
         if kind is None:
-            closing = "]" if found.group() == "[" else "}"
-            raise spot.error(f"this {found.group()!r} is never closed: write {closing!r} behind it")
+            closing = "]" if annotation.group() == "[" else "}"
+            raise spot.error(f"this {annotation.group()!r} is never closed: write {closing!r} behind it")
         if kind in seen:
             raise spot.error(f"a second {kind} for one alternative: keep one")
         seen.add(kind)
         if kind == "weight":
-            weight = _weight(found.group(kind), spot)
+            weight = _weight(annotation.group(kind), spot)
         else:
-            conditions, condition_place = found.group(kind), spot
+            conditions, condition_place = annotation.group(kind), spot
         if body_text is piece:
-            body_text = piece[: found.start()]
-    trailing = _ANNOTATION.sub(lambda found: " " * len(found.group()), piece)[len(body_text) :]
+            body_text = piece[: annotation.start()]
+    trailing = _ANNOTATION.sub(lambda annotation: " " * len(annotation.group()), piece)[len(body_text) :]
     if trailing.strip():
         column = begin + len(body_text) + len(trailing) - len(trailing.lstrip())
         raise place.at(column).error(
@@ -151,7 +151,7 @@ def _alternative(lhs: str, piece: str, begin: int, place: Place) -> Rule:
 
 
 def _weight(text: str, place: Place) -> float:
-    text = text.strip()  # of more than float() takes away
+    text = text.strip()  # of more characters than float() strips
     weight = float(text) if _WEIGHT.fullmatch(text) else math.nan
     if not (math.isfinite(weight) and weight >= 0):
         raise place.error(f"bad weight {quoted(text)}: give a finite number that is not negative")
@@ -162,9 +162,9 @@ def _conditions(text: str, place: Place) -> tuple[int | None, bool | None]:
     order: int | None = None
     forced: bool | None = None
     for condition in filter(None, (part.strip() for part in text.split(","))):
-        asked_order = re.fullmatch(r"order\s+([1-9])", condition)
-        if asked_order and order is None:
-            order = int(asked_order.group(1))
+        order_condition = re.fullmatch(r"order\s+([1-9])", condition)
+        if order_condition and order is None:
+            order = int(order_condition.group(1))
         elif condition in ("forced", "free") and forced is None:
             forced = condition == "forced"
         else:

@@ -1,11 +1,11 @@
-"""The words a sentence may use: numbers, variables, functions and signs."""
+"""The words of sentences: numbers, variables, functions and signs."""
 
 import re
 from collections.abc import Iterator
 
 from lgf.expression.functions import FUNCTIONS
 
-STATE_WORD, INPUT_WORD = "u", "F"  # how grammars call the state and the known inputs of a problem
+STATE_WORD, INPUT_WORD = "u", "F"  # the names of the state and of a known input in grammars
 SIGNS = frozenset("+-*/^(),")
 
 _WORD = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*'*)|(?P<sign>[-+*/^(),])")
@@ -15,7 +15,7 @@ _STATE = re.compile(r"(?:u|x[0-9]+)('*)")
 
 
 class UnknownCharacter(ValueError):
-    """A character that begins no word, with the column (from 0) where it stands."""
+    """A character that begins no word, and its column (from 0)."""
 
     def __init__(self, character: str, column: int):
         super().__init__(f"{character!r} is not a character of equations")
@@ -24,7 +24,7 @@ class UnknownCharacter(ValueError):
 
 
 def words(text: str) -> Iterator[tuple[str, int]]:
-    """The words of `text`, each with its column (from 0); a name need not be known."""
+    """The words of `text`, each with its column (from 0); names may be unknown."""
     position = 0
     while True:
         blank = _BLANK.match(text, position)
@@ -44,7 +44,7 @@ def is_number(word: str) -> bool:
 
 
 def derivative(word: str) -> int | None:
-    """How many primes a state (u, u', x0, x1'', ...) carries; None if the word is not a state."""
+    """The number of primes of a state (u, u', x0, x1'', ...); None if the word is not a state."""
     state = _STATE.fullmatch(word)
     return None if state is None else len(state.group(1))
 
@@ -57,7 +57,7 @@ def is_terminal(word: str) -> bool:
 
 
 def write(sentence: list[str]) -> str:
-    """The words as one text, a blank only where two words would otherwise run together."""
+    """The words as one text, with blanks only between words that would otherwise run together."""
     parts: list[str] = []
     for word in sentence:
         if parts and word not in SIGNS and parts[-1] not in SIGNS:

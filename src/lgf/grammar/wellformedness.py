@@ -1,4 +1,4 @@
-"""Whether a grammar is well-formed: every symbol defined, every rule of use, some sentence short enough."""
+"""Checks that a grammar is well-formed: symbols defined, rules reachable and terminating, a sentence that fits."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from lgf.grammar.vocabulary import is_terminal, words
 
 
 def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) -> None:
-    """Raises GrammarError at the first rule with an undefined symbol, or that stands there a second time."""
+    """Raises GrammarError at the first rule that has an undefined symbol or is a duplicate."""
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for rule, place in placed:
         for i, symbol in enumerate(rule.body):
@@ -50,7 +50,7 @@ def _column_of(place: Place, index: int) -> int:
 def check_structure(
     grammar: Grammar, placed: list[tuple[Rule, Place]], places: dict[str, Place], length_place: Place
 ) -> None:
-    """Raises GrammarError where weights do not add up, a rule never ends or is never reached, or no sentence fits."""
+    """Raises GrammarError for bad weights, a rule that never terminates or is unreachable, or if no sentence fits."""
     weights = dict.fromkeys(places, 0.0)
     for rule, _ in placed:
         weights[rule.lhs] += rule.weight
@@ -62,7 +62,7 @@ def check_structure(
     for good, (rule, place) in zip(terminating(grammar), placed, strict=True):
         if not good:
             raise place.error(
-                f"this rule can never terminate: give {quoted(_endless(grammar, rule))} an alternative that ends"
+                f"this rule can never terminate: give {quoted(_endless_symbol(grammar, rule))} an alternative that ends"
             )
     for good, (rule, place) in zip(reachable(grammar), placed, strict=True):
         if not good:
@@ -74,6 +74,6 @@ def check_structure(
         raise length_place.error(f"max_length is {grammar.max_length} but the shortest sentence takes {needed} rules")
 
 
-def _endless(grammar: Grammar, rule: Rule) -> str:
-    ending = {other.lhs for other, good in zip(grammar.rules, terminating(grammar), strict=True) if good}
+def _endless_symbol(grammar: Grammar, rule: Rule) -> str:
+    ending = {r.lhs for r, good in zip(grammar.rules, terminating(grammar), strict=True) if good}
     return next(symbol for symbol in rule.body if symbol in grammar.nonterminals and symbol not in ending)

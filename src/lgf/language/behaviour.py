@@ -1,9 +1,9 @@
-"""The behaviour of a skeleton: mean and deviation of its vector field under random constants, and distances of it.
+"""The behaviour of a skeleton: mean and deviation of its vector field under random constants; behavioural distance.
 
-The paper's equation for d_VF, with its traps resolved: one fixed matrix of random constants for all skeletons (with
-independent draws an equation would be as far from itself as from others), a grid that starts off zero, log and powers
-of absolute values, values cut before the moments are taken, and a fixed quasi-random value of the highest derivative
-at every point, since operators contain it but the paper's grid does not.
+This is the paper's d_VF with five clarifications. All skeletons share one fixed matrix of random constants, because
+independent draws would put an equation as far from itself as from others. The grid starts above zero. Logarithms and
+powers are of absolute values. Values are clipped before the moments. The highest derivative, which operators contain
+but the paper's grid lacks, has a fixed quasi-random value at every point.
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ MOST_CONSTANTS = 64
 
 @dataclass(frozen=True)
 class BehaviourGrid:
-    """Where and how often the vector field is sampled: the paper's grid, begun at 0.1 so that functions are defined.
+    """The sampling grid of the vector field: the paper's, from 0.1 on so that functions are defined.
 
-    u'' is drawn between the limits of d2u; values are cut at `largest` before moments are taken.
+    u'' is drawn between the limits of d2u; values are clipped at `largest` before the moments.
     """
 
     t: tuple[float, float, int] = (0.1, 10.0, 8)
@@ -54,7 +54,7 @@ class BehaviourGrid:
 
 
 def behaviour(skeleton: Skeleton, grid: BehaviourGrid = BehaviourGrid()) -> tuple[np.ndarray, np.ndarray]:
-    """(mean [N], deviation [N]) of the operator over the grid; the forcing does not count."""
+    """(mean [N], deviation [N]) of the operator over the grid; the forcing is left out."""
     frame = skeleton.frame
     if len(frame.states) > 1 or frame.orders[0] > 2 or skeleton.n_constants > MOST_CONSTANTS:
         raise LgfError(

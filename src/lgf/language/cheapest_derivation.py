@@ -1,7 +1,7 @@
-"""How a grammar says an equation: the cheapest derivation with the same structure.
+"""The cheapest derivation of a grammar with the structure of a given equation.
 
-The terms of the equation are matched, never guessed: those that a header of the grammar brings along (a linear slot,
-the forcing, a common denominator) against the headers, the rest against the dictionary of summands.
+The search matches the terms of the equation. Terms that belong to a header of the grammar (a linear slot, the forcing,
+a common denominator) are matched against the headers, the others against the dictionary of summands.
 """
 
 import heapq
@@ -26,14 +26,14 @@ from lgf.language.sentences import INPUT, NoEquation, in_grammar_words, skeleton
 from lgf.language.term_dictionary import Term, TermDictionary, parts_of, summand_span, term_dictionary
 
 MAX_HEADERS = 4000
-BLOCK = -1  # stands for a whole summand among the rules of a header
-_MARK = symbol("x0")  # stands for a summand in the expression of a header
-Parts = tuple[Expression, ...]  # sorted; a term with constants inside, a sine of time, may occur twice
+BLOCK = -1  # the place of a summand among the rules of a header
+_MARK = symbol("x0")  # the place of a summand in the expression of a header
+Parts = tuple[Expression, ...]  # sorted; a term with constants inside, such as a sine of time, may occur twice
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How an equation is said: a derivation and its bits; or None, infinity and the terms that cannot be said."""
+    """The derivation of an equation and its bits; or None, infinity and the terms that the grammar lacks."""
 
     derivation: Derivation | None
     bits: float
@@ -42,7 +42,7 @@ class Encoding:
 
 @dataclass(frozen=True)
 class _Header:
-    """Rules of a sentence (own + summands) / divisor, BLOCK in place of its `count` summands."""
+    """The rules of a sentence (own + summands) / divisor, with BLOCK in place of each of the `count` summands."""
 
     rules: Derivation
     bits: float
@@ -51,19 +51,19 @@ class _Header:
 
 
 def encode(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> Derivation | None:
-    """The cheapest derivation that says the equation, None if there is none; see `encoding`."""
+    """The cheapest derivation of the equation, None if there is none; see `encoding`."""
     return encoding(grammar, equation, forced).derivation
 
 
 def bits_of(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> float:
-    """The bits of the cheapest derivation that says the equation; infinity if there is none."""
+    """The bits of the cheapest derivation of the equation; infinity if there is none."""
     return encoding(grammar, equation, forced).bits
 
 
 def encoding(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> Encoding:
-    """How the grammar, restricted to the equation's order and to this forcing (its own if None), says the equation.
+    """The encoding of the equation in the grammar restricted to its order and this forcing (None: its own).
 
-    What is said has the equation's structure, or that of its branch u^(n) = C*R if it reads u^(n)^k = C*R^k.
+    The derivation has the structure of the equation, or of its branch u^(n) = C*R if it reads u^(n)^k = C*R^k.
     """
     named = equation.skeleton if isinstance(equation, System) else equation
     skeleton = in_grammar_words(named)
@@ -71,36 +71,36 @@ def encoding(grammar: Grammar, equation: System | Skeleton, forced: bool | None 
         return Encoding(None, math.inf)
     order = skeleton.frame.orders[0]
     allowed = restrict(grammar, order=order, forced=skeleton.forced if forced is None else forced)
-    said = _search(grammar, skeleton, allowed)
-    if said.derivation is not None:
-        return said
+    result = _search(grammar, skeleton, allowed)
+    if result.derivation is not None:
+        return result
     branch = branch_form(skeleton)
-    return said if branch is skeleton else _search(grammar, branch, allowed)
+    return result if branch is skeleton else _search(grammar, branch, allowed)
 
 
 def _search(grammar: Grammar, skeleton: Skeleton, allowed: np.ndarray) -> Encoding:
     dictionary = term_dictionary(grammar, allowed)
     pivot = {"explicit": skeleton.highest, "given forcing": INPUT}.get(grammar.template)
     candidates: list[tuple[float, Derivation]] = []
-    unsaid: list[tuple[str, ...]] = []
+    missing: list[tuple[str, ...]] = []
     for divisor, headers in _headers(grammar, allowed.tobytes()).items():
-        for wanted in _wanted(skeleton, pivot, divisor):
-            candidates.extend(_matches(wanted, headers, dictionary))
-            unsaid.append(_unsaid(wanted, headers, dictionary))
+        for terms in _target_terms(skeleton, pivot, divisor):
+            candidates.extend(_matches(terms, headers, dictionary))
+            missing.append(_missing_terms(terms, headers, dictionary))
     for _, derivation in sorted(candidates):
         try:
-            said = skeleton_of(grammar.template, spell(grammar, derivation), skeleton.frame)
+            candidate = skeleton_of(grammar.template, spell(grammar, derivation), skeleton.frame)
         except NoEquation:
             continue
-        if said.structure == skeleton.structure:
+        if candidate.structure == skeleton.structure:
             return Encoding(derivation, bits(grammar, derivation, allowed))
-    return Encoding(None, math.inf, min(unsaid, key=len, default=()))
+    return Encoding(None, math.inf, min(missing, key=len, default=()))
 
 
 def branch_form(skeleton: Skeleton) -> Skeleton:
-    """The skeleton u^(n) = C*R if the given one reads u^(n)^k = C*R^k with k > 1, else unchanged.
+    """The skeleton u^(n) = C*R if this one reads u^(n)^k = C*R^k with k > 1, else unchanged.
 
-    A trajectory follows one branch, so u''^2 = 81 u^2 is u'' = C*u to it.
+    A trajectory follows one branch, so u''^2 = 81 u^2 is equivalent to u'' = C*u.
     """
     coefficients = skeleton.polynomial
     if coefficients is None or len(coefficients) < 3 or any(c != ZERO for c in coefficients[1:-1]):
@@ -114,7 +114,7 @@ def branch_form(skeleton: Skeleton) -> Skeleton:
     return numbered(skeleton.frame, ((skeleton.highest, mul(constant(n_constants(root)), root)),))
 
 
-def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -> Iterator[Parts]:
+def _target_terms(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -> Iterator[Parts]:
     """The terms R of the equation, for each way of writing it as divisor*pivot = R (without a pivot: as 0 = R)."""
     structure = read_expression(skeleton.structure)
     pool = [math.nan] * n_constants(structure)
@@ -127,8 +127,8 @@ def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -
         lead = [to_expression({m: UNIT}, pool) for m in to_terms(mul(divisor, pivot), [math.nan] * 9)]
         others = [e for e in terms if e not in leading]
     shape = {p for e in leading for p in parts_of(e)}
-    # Constants inside the scale would not cancel, hence first without one.
-    for scale in (ONE, *(leading[0] / one for one in lead)) if leading else ():
+    # Constants inside a scale would not cancel, so the scale 1 is tried first.
+    for scale in (ONE, *(leading[0] / e for e in lead)) if leading else ():
         if {p for e in lead for p in parts_of(e * scale)} == shape:
             yield _sorted(*(e / scale for e in others))
     factors = leading[0].args if len(leading) == 1 and leading[0].head == "*" else ()
@@ -137,52 +137,52 @@ def _wanted(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -
             scale = mul(*factors[:i], *factors[i + 1 :]) / pivot
             yield _sorted(*(e / scale for e in others))
     if pivot is not None and divisor == ONE:
-        # Two terms with open constants in a denominator are cleared of it by `structure`; this takes them back.
+        # `structure` clears two terms of a denominator with open constants; this restores it.
         coefficients = polynomial(structure, pivot)
         if coefficients is not None and len(coefficients) == 2:
             yield _sorted(coefficients[0] / coefficients[1])
 
 
 def _matches(
-    wanted: Parts, headers: Sequence[_Header], dictionary: TermDictionary
+    target: Parts, headers: Sequence[_Header], dictionary: TermDictionary
 ) -> Iterator[tuple[float, Derivation]]:
-    """For every header whose own terms are wanted, the cheapest summands that make up the rest."""
+    """(bits, derivation) for every header whose terms occur, with the cheapest summands for the remaining terms."""
     covers: dict[tuple[Parts, int], tuple[float, tuple[Term, ...]] | None] = {}
-    distinct = frozenset(wanted)
+    target_set = frozenset(target)
     for header in headers:
-        if header.count > len(wanted) or not distinct.issuperset(header.own):
+        if header.count > len(target) or not target_set.issuperset(header.own):
             continue
-        rest = _rest(wanted, header.own)
+        rest = _rest(target, header.own)
         if (rest, header.count) not in covers:
-            covers[rest, header.count] = _cover(rest, header.count, distinct, dictionary)
+            covers[rest, header.count] = _cover(rest, header.count, target_set, dictionary)
         cover = covers[rest, header.count]
         if cover is not None:
             summands = iter(cover[1])
-            walked = (next(summands).derivation if rule == BLOCK else (rule,) for rule in header.rules)
-            yield header.bits + cover[0], tuple(rule for run in walked for rule in run)
+            parts = (next(summands).derivation if rule == BLOCK else (rule,) for rule in header.rules)
+            yield header.bits + cover[0], tuple(rule for run in parts for rule in run)
 
 
 def _cover(
-    rest: Parts, count: int, wanted: frozenset[Expression], dictionary: TermDictionary
+    rest: Parts, count: int, target: frozenset[Expression], dictionary: TermDictionary
 ) -> tuple[float, tuple[Term, ...]] | None:
-    """The cheapest `count` summands that together add the rest, and nothing that is not wanted."""
+    """The bits and terms of the cheapest `count` summands that add up to the rest and hold only target terms."""
     if not rest or count == 0:
         return (0.0, ()) if not rest and count == 0 else None
     best = None
     for term in dictionary.by_part.get(rest[0], ()):
         if best is not None and term.bits >= best[0]:
             break
-        if wanted.issuperset(term.parts):
-            others = _cover(_rest(rest, term.parts), count - 1, wanted, dictionary)
+        if target.issuperset(term.parts):
+            others = _cover(_rest(rest, term.parts), count - 1, target, dictionary)
             if others is not None and (best is None or term.bits + others[0] < best[0]):
                 best = term.bits + others[0], (term, *others[1])
     return best
 
 
-def _unsaid(wanted: Parts, headers: Sequence[_Header], dictionary: TermDictionary) -> tuple[str, ...]:
-    """The terms that neither a header nor a summand can say."""
+def _missing_terms(target: Parts, headers: Sequence[_Header], dictionary: TermDictionary) -> tuple[str, ...]:
+    """The terms that occur in no header and no summand."""
     known = dictionary.by_part.keys() | {p for header in headers for p in header.own}
-    return tuple(plain(term, ["C"] * n_constants(term)) for term in dict.fromkeys(wanted) if term not in known)
+    return tuple(plain(term, ["C"] * n_constants(term)) for term in dict.fromkeys(target) if term not in known)
 
 
 def _sorted(*expressions: Expression) -> Parts:
@@ -190,52 +190,52 @@ def _sorted(*expressions: Expression) -> Parts:
 
 
 def _rest(whole: Parts, taken: Parts) -> Parts:
-    """The terms left when each of `taken` has been taken away once."""
-    left = list(whole)
-    for one in taken:
-        if one in left:
-            left.remove(one)
-    return tuple(left)
+    """The terms that remain after each of `taken` is removed once."""
+    rest = list(whole)
+    for term in taken:
+        if term in rest:
+            rest.remove(term)
+    return tuple(rest)
 
 
 @lru_cache(maxsize=16)
 def _headers(grammar: Grammar, allowed: bytes) -> dict[Expression, tuple[_Header, ...]]:
-    """The cheapest headers by what they divide by, each meaning once."""
-    found: dict[Expression, dict[tuple[Parts, int], _Header]] = {}
-    for cost, rules, text in _walk(grammar, np.frombuffer(allowed, dtype=bool)):
+    """The cheapest headers by divisor, one for each set of own terms and number of summands."""
+    by_divisor: dict[Expression, dict[tuple[Parts, int], _Header]] = {}
+    for cost, rules, text in _cheapest_headers(grammar, np.frombuffer(allowed, dtype=bool)):
         addends, factor = _fraction(read_expression(text))
         count = rules.count(BLOCK)
         if addends.count(_MARK) == count:
             own = tuple(sorted({p for addend in addends if addend != _MARK for p in _parts(_renumbered(addend))}))
-            headers = found.setdefault(_reciprocal(_renumbered(factor)), {})
+            headers = by_divisor.setdefault(_reciprocal(_renumbered(factor)), {})
             headers.setdefault((own, count), _Header(rules, cost, count, own))
-    return {divisor: tuple(headers.values()) for divisor, headers in found.items()}
+    return {divisor: tuple(headers.values()) for divisor, headers in by_divisor.items()}
 
 
-def _walk(grammar: Grammar, allowed: np.ndarray) -> Iterator[tuple[float, Derivation, str]]:
-    """(bits, rules, text) of the cheapest headers, the summands as BLOCK in the rules and as a mark in the text."""
+def _cheapest_headers(grammar: Grammar, allowed: np.ndarray) -> Iterator[tuple[float, Derivation, str]]:
+    """(bits, rules, text) of the cheapest headers; a summand is BLOCK in the rules and a mark in the text."""
     probability = tables(grammar, allowed, weighted=True).probability
     by_lhs: dict[str, list[tuple[float, int]]] = {name: [] for name in grammar.nonterminals}
     for r in np.flatnonzero(probability).tolist():
         by_lhs[grammar.rules[r].lhs].append((-math.log2(probability[r]), r))
     bodies = [_marked(grammar, rule.body) for rule in grammar.rules]
     heap: list[tuple[float, Derivation, tuple[str, ...], tuple[str, ...]]] = [(0.0, (), (), (grammar.start,))]
-    given = 0
-    while heap and given < MAX_HEADERS:
+    n_yielded = 0
+    while heap and n_yielded < MAX_HEADERS:
         cost, rules, words, open_symbols = heapq.heappop(heap)
         while open_symbols and open_symbols[0] not in by_lhs:
             word, *rest = open_symbols
             rules, words, open_symbols = ((*rules, BLOCK) if word == "x0" else rules), (*words, word), tuple(rest)
         if not open_symbols:
-            given += 1
+            n_yielded += 1
             yield cost, rules, write(list(words))
         elif len(rules) < grammar.max_length:
-            for own, r in by_lhs[open_symbols[0]]:
-                heapq.heappush(heap, (cost + own, (*rules, r), words, bodies[r] + open_symbols[1:]))
+            for rule_bits, r in by_lhs[open_symbols[0]]:
+                heapq.heappush(heap, (cost + rule_bits, (*rules, r), words, bodies[r] + open_symbols[1:]))
 
 
 def _marked(grammar: Grammar, body: tuple[str, ...]) -> tuple[str, ...]:
-    """The body of a rule with its summands as marks."""
+    """The body of a rule with a mark for each summand."""
     symbols = list(body)
     begin = 0
     while (span := summand_span(grammar, symbols, begin)) is not None:
@@ -271,13 +271,13 @@ def _reciprocal(expression: Expression) -> Expression:
 def cheapest(
     grammar: Grammar, allowed: np.ndarray, parts: Sequence[Expression], divisor: Expression = ONE
 ) -> tuple[float, Derivation] | None:
-    """The cheapest way (bits, derivation) to say the sum of these canonical terms over a divisor, or None."""
+    """(bits, derivation) of the cheapest sentence for the sum of these canonical terms over a divisor, or None."""
     headers = _headers(grammar, allowed.tobytes()).get(divisor, ())
     return min(_matches(tuple(sorted(parts)), headers, term_dictionary(grammar, allowed)), default=None)
 
 
 def header_parts(grammar: Grammar, allowed: np.ndarray) -> dict[Expression, tuple[float, frozenset[Expression]]]:
-    """The terms that headers bring along by divisor: (bits of the cheapest header, its terms)."""
+    """(bits of the cheapest header, terms of all headers) by divisor."""
     return {
         divisor: (min(h.bits for h in headers), frozenset(p for h in headers for p in h.own))
         for divisor, headers in _headers(grammar, allowed.tobytes()).items()

@@ -1,7 +1,7 @@
-"""A corpus to train on: distinct equations of a grammar with their labels, as memory-mapped arrays in a folder.
+"""Training corpora: distinct labelled equations of a grammar, as memory-mapped arrays in a folder.
 
-Sentences are drawn from the grammar's twin `<name>_corpus` where the library has one (weighted, flatter) and parsed
-with the grammar itself. Kept are those that are differential equations of order 1 or 2, each structure once.
+Sentences are drawn from the grammar `<name>_corpus` (flatter weights) if the library has it, and parsed with the
+grammar itself. The corpus holds the differential equations of order 1 or 2, each structure once.
 """
 
 import itertools
@@ -52,11 +52,11 @@ class Corpus:
     """Distinct equations of a grammar, one a row.
 
     derivations  [n, max_length] int16, filled up with the padding rule
-    order        [n] int8; of a right-hand side the least order at which it is one (2 if it holds u')
+    order        [n] int8; for a right-hand side the least possible order (2 if it holds u')
     autonomous   [n] bool, whether time does not occur
     forced       [n] bool, whether a given forcing occurs
     behaviour    [n, 256] float32; Euclidean distances of rows approximate sqrt(exp(d_VF)), see `project`
-    facts        seed, grammar, versions: how it was made
+    facts        seed, grammar and versions of its making
     """
 
     derivations: np.ndarray
@@ -70,7 +70,7 @@ class Corpus:
         return len(self.derivations)
 
     def save(self, folder: str | Path) -> None:
-        """Writes the arrays and, last, the facts, so that a folder with facts is complete."""
+        """Writes the arrays, then the facts, so that a folder with facts is complete."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         (path / _FACTS).unlink(missing_ok=True)
@@ -80,7 +80,7 @@ class Corpus:
 
     @classmethod
     def load(cls, folder: str | Path, grammar: Grammar | None = None) -> "Corpus":
-        """The corpus in the folder, memory-mapped; with a grammar it must be one of that grammar."""
+        """The corpus in the folder, memory-mapped; LgfError if it belongs to another grammar than this one."""
         path = Path(folder)
         if not (path / _FACTS).is_file():
             raise FileNotFoundError(f"{str(path)!r} holds no complete corpus ({_FACTS} is missing); make it again.")
@@ -99,7 +99,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class _Row:
-    """One labelled equation; `structure` decides whether it is new."""
+    """One labelled equation; the corpus has one row per `structure`."""
 
     derivation: Derivation
     order: int
@@ -116,9 +116,9 @@ def make_corpus(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Corpus:
-    """A corpus of `size` equations, fewer only if the grammar soon gives nothing new; the same at any `workers`.
+    """A corpus of `size` equations, fewer only if the grammar yields no more; the same at any `workers`.
 
-    `progress` is told (equations found, size) after each round.
+    `progress` is called with (equations so far, size) after each round.
     """
     source = _source(grammar)
     rng = np.random.default_rng(seed)
@@ -133,7 +133,7 @@ def make_corpus(
             drawn.update(fresh)
             n_draws += draws
             new: dict[str, _Row] = {}
-            for row in _mapped(parallel, _label, source, fresh):
+            for row in _map_chunks(parallel, _label, source, fresh):
                 if row.structure not in rows:
                     new.setdefault(row.structure, row)
             if source is not grammar:
@@ -143,20 +143,20 @@ def make_corpus(
                 progress(min(len(rows), size), size)
             if len(new) < draws / 1000:
                 break
-    kept = list(rows.values())[:size]
+    selected = list(rows.values())[:size]
     return Corpus(
-        derivations=pad(grammar, [row.derivation for row in kept]).astype(np.int16),
-        order=np.array([row.order for row in kept], dtype=np.int8),
-        autonomous=np.array([row.autonomous for row in kept], dtype=bool),
-        forced=np.array([row.forced for row in kept], dtype=bool),
-        behaviour=np.array([row.behaviour for row in kept], dtype=np.float32).reshape(len(kept), BEHAVIOUR_SIZE),
+        derivations=pad(grammar, [row.derivation for row in selected]).astype(np.int16),
+        order=np.array([row.order for row in selected], dtype=np.int8),
+        autonomous=np.array([row.autonomous for row in selected], dtype=bool),
+        forced=np.array([row.forced for row in selected], dtype=bool),
+        behaviour=np.array([row.behaviour for row in selected], dtype=np.float32).reshape(len(selected), BEHAVIOUR_SIZE),
         facts={
             "grammar": grammar.name,
             "fingerprint": grammar.fingerprint,
             "drawn_from": source.name,
             "drawn_from_fingerprint": source.fingerprint,
             "seed": seed,
-            "size": len(kept),
+            "size": len(selected),
             "draws": n_draws,
             "behaviour_grid": {key: str(value) for key, value in asdict(BehaviourGrid()).items()},
             "projection_seed": PROJECTION_SEED,
@@ -170,7 +170,7 @@ def project(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
 
     The squared distance of two vectors approximates the mean squared difference of means and deviations, whose log is
     d_VF. Every value goes with a random sign into one of the 256 sums (a count sketch): the relative standard
-    deviation is at most sqrt(2/256) = 9 %, as with a dense Gaussian matrix, and single large values are kept exactly.
+    deviation is at most sqrt(2/256) = 9 %, as with a dense Gaussian matrix, and single large values stay exact.
     """
     both = np.concatenate([mean, deviation], axis=-1)
     places, signs = _projection(both.shape[-1])
@@ -186,7 +186,7 @@ def projected_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def _projection(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The values in the order in which they are summed, and their signs, 0 for what only fills up the last sums."""
+    """The indices of the values in order of summation, and their signs (0 for padding)."""
     rng = np.random.default_rng(PROJECTION_SEED)
     filled = -(-n // BEHAVIOUR_SIZE) * BEHAVIOUR_SIZE
     places = rng.permutation(filled)
@@ -194,15 +194,15 @@ def _projection(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _source(grammar: Grammar) -> Grammar:
-    """The grammar to draw from: the twin if the library has one for this very grammar, else the grammar itself."""
-    twin = f"{grammar.name}_corpus"
-    if twin in grammar_names() and grammar.fingerprint == load_grammar(grammar.name).fingerprint:
-        return load_grammar(twin)
+    """The grammar to draw from: `<name>_corpus` if the library has it for this grammar, else the grammar itself."""
+    name = f"{grammar.name}_corpus"
+    if name in grammar_names() and grammar.fingerprint == load_grammar(grammar.name).fingerprint:
+        return load_grammar(name)
     return grammar
 
 
 def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Derivation]:
-    """About so many draws, shared by all combinations of order and forcing that the grammar tells apart."""
+    """About `draws` derivations, split evenly over the combinations of order and forcing that restrict the grammar."""
     if source.template != "explicit":
         yield from sample(source, rng, draws, max_order=HIGHEST_ORDER)
         return
@@ -211,43 +211,43 @@ def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Der
         for forced in (False, True):
             try:
                 mask = restrict(source, order=order, forced=forced)
-            except ValueError:  # nothing of this kind can be said
+            except ValueError:  # the grammar has no such equation
                 continue
             masks[mask.tobytes()] = mask
     samples = [sample(source, rng, draws // len(masks), mask) for mask in masks.values()]
-    for together in zip(*samples, strict=True):
-        yield from together
+    for group in zip(*samples, strict=True):
+        yield from group
 
 
-def _mapped(parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
-    """What `work(source, chunk)` returns for each chunk of the derivations, strung together."""
+def _map_chunks(parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
+    """The results of `work(source, chunk)` over chunks of the derivations, chained."""
     chunks = [derivations[i : i + CHUNK] for i in range(0, len(derivations), CHUNK)]
     results: Any = parallel(joblib.delayed(work)(source, chunk) for chunk in chunks)
     return itertools.chain.from_iterable(results)
 
 
 def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
-    """The equations among the derivations, labelled."""
-    found: dict[str, tuple[Derivation, Skeleton]] = {}
+    """The labelled rows of those derivations that are equations."""
+    by_structure: dict[str, tuple[Derivation, Skeleton]] = {}
     for derivation in derivations:
         try:
             skeleton = skeleton_of(source.template, spell(source, derivation))
         except NoEquation:
             continue
-        if _fits(skeleton):
-            found.setdefault(skeleton.structure, (derivation, skeleton))
-    if not found:
+        if _is_suitable(skeleton):
+            by_structure.setdefault(skeleton.structure, (derivation, skeleton))
+    if not by_structure:
         return []
-    means, deviations = zip(*(behaviour(skeleton) for _, skeleton in found.values()), strict=True)
+    means, deviations = zip(*(behaviour(skeleton) for _, skeleton in by_structure.values()), strict=True)
     projected = project(np.array(means), np.array(deviations)).astype(np.float32)
     return [
         _Row(derivation, skeleton.frame.orders[0], skeleton.autonomous, skeleton.forced, structure, vector)
-        for (structure, (derivation, skeleton)), vector in zip(found.items(), projected, strict=True)
+        for (structure, (derivation, skeleton)), vector in zip(by_structure.items(), projected, strict=True)
     ]
 
 
-def _fits(skeleton: Skeleton) -> bool:
-    # A single term set to zero says only that a factor of it vanishes.
+def _is_suitable(skeleton: Skeleton) -> bool:
+    # A single term set to zero means only that one of its factors vanishes.
     trivial = skeleton.right == ZERO and skeleton.left.head != "+"
     return not trivial and skeleton.frame.orders[0] <= HIGHEST_ORDER and skeleton.n_constants <= MOST_CONSTANTS
 
@@ -259,19 +259,19 @@ def _translated(
     rows: dict[str, _Row],
     parsed: dict[Derivation, Blocks],
 ) -> dict[str, _Row]:
-    """The rows with derivations of `grammar` in place of those of `source`, as far as these are not too long.
+    """The rows with derivations of `grammar` in place of those of `source`, without those that are too long.
 
-    Parsing is slow, but few pieces make many sentences: a header and the summands are parsed each in a plain sentence
-    of their own, once, and `parsed` keeps them.
+    Parsing is slow, but few pieces make many sentences. Each header and each summand is parsed once, in a plain
+    sentence of its own, and cached in `parsed`.
     """
-    plain = _plainest(source)
+    plain = _cheapest_sentence(source)
     pieces: dict[str, list[Derivation]] = {}
     for structure, row in rows.items():
         blocks = split(source, row.derivation)
         header = join(source, blocks.header, plain.summands * len(blocks.summands))
         pieces[structure] = [header, *(join(source, plain.header, [summand]) for summand in blocks.summands)]
     missing = [d for d in dict.fromkeys(itertools.chain.from_iterable(pieces.values())) if d not in parsed]
-    parsed.update(zip(missing, _mapped(parallel, partial(_parse, grammar), source, missing), strict=True))
+    parsed.update(zip(missing, _map_chunks(parallel, partial(_parse, grammar), source, missing), strict=True))
     result = {}
     for structure, (header, *summands) in pieces.items():
         derivation = join(grammar, parsed[header].header, [parsed[summand].summands[0] for summand in summands])
@@ -281,11 +281,11 @@ def _translated(
 
 
 def _parse(grammar: Grammar, source: Grammar, derivations: Sequence[Derivation]) -> list[Blocks]:
-    """The parts of the same sentences as derivations of `grammar`."""
+    """The header and summands of the same sentences in `grammar`."""
     return [split(grammar, parse(grammar, spell(source, derivation))) for derivation in derivations]
 
 
-def _plainest(grammar: Grammar) -> Blocks:
-    """The parts of the cheapest sentence with a single summand."""
-    listed = (split(grammar, derivation) for _, derivation in enumerate_derivations(grammar, np.inf))
-    return next(blocks for blocks in listed if len(blocks.summands) == 1)
+def _cheapest_sentence(grammar: Grammar) -> Blocks:
+    """The header and summand of the cheapest sentence with a single summand."""
+    sentences = (split(grammar, derivation) for _, derivation in enumerate_derivations(grammar, np.inf))
+    return next(blocks for blocks in sentences if len(blocks.summands) == 1)

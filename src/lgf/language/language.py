@@ -1,4 +1,4 @@
-"""The equations that a grammar can say about a frame: derivation -> skeleton, under what is known."""
+"""A grammar restricted to a frame and to prior knowledge, and the skeletons of its derivations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ Ranges = Mapping[str | Variable, tuple[float, float]]
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """A grammar restricted to one frame and to what is known and defined on the data."""
+    """A grammar restricted to one frame, to prior knowledge and to terms that are defined on the data."""
 
     grammar: Grammar
     frame: Frame
     forced: bool
     allowed: np.ndarray  # one truth value per rule
-    required: tuple[Expression, ...] = ()  # terms that must stand in the equation
-    stable: bool | None = None  # what is known of stability; no grammar can enforce it, but a proposer may heed it
+    required: tuple[Expression, ...] = ()  # terms that the equation must have
+    stable: bool | None = None  # known stability; a grammar cannot enforce it, but a proposer may use it
 
     @cached_property
     def max_order(self) -> int | None:
-        """The cap on nested derivatives, for grammars that spell them by nesting."""
+        """The cap on nested `diff`; None for explicit grammars."""
         return None if self.grammar.template == "explicit" else self.frame.orders[0]
 
     def skeleton(self, derivation: Derivation) -> Skeleton | None:
-        """The equation that the derivation says, or None if it says none of this order or misses a required term."""
+        """The equation of the derivation; None if it is none of this order or lacks a required term."""
         try:
             skeleton = skeleton_of(self.grammar.template, spell(self.grammar, derivation), self.frame)
         except NoEquation:
@@ -50,26 +50,26 @@ class Language:
         return skeleton
 
     def sentence_parts(self, parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """The terms, in the grammar's words, of the sentence that says u^(n) = sum of these terms."""
+        """The terms, in the grammar's words, of the sentence for u^(n) = sum of these terms."""
         words = tuple(dict.fromkeys(grammar_term(p, self.frame) for p in parts))
         if self.grammar.template == "explicit":
             return words
         return (symbol(STATE_WORD, self.frame.orders[0]), *(p for p in words if p != INPUT))
 
     def term(self, expression: Expression) -> Expression:
-        """A term in the grammar's words in the names of the frame."""
+        """A term of the grammar with the names of the frame."""
         return in_frame(expression, self.frame)
 
     def bits(self, derivation: Derivation) -> float:
-        """What the derivation costs in this language."""
+        """The bits of the derivation in this language."""
         return bits(self.grammar, derivation, self.allowed)
 
 
 def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges) -> Language:
     """The language for equations of this frame of one state.
 
-    Certain knowledge is enforced here, by leaving rules out: order, forcing, autonomy, allowed functions and
-    variables, and whatever the range of the data makes undefined (log u where u is negative, 1/t at t = 0).
+    Excluded rules enforce certain knowledge: order, forcing, autonomy, and allowed functions and variables. Rules with
+    terms that are undefined on the data are excluded too (log u where u is negative, 1/t at t = 0).
     """
     if len(frame.states) > 1:
         raise LgfError(
@@ -92,7 +92,7 @@ def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Rang
 
 
 def undefined_on(frame: Frame, ranges: Ranges) -> list[str]:
-    """Phrases of a grammar that have no finite value everywhere on the data."""
+    """The phrases of a grammar that are not finite everywhere on the data."""
     phrases: list[str] = []
     name = frame.names[0]
     lowest, highest = ranges[Variable(name)]
@@ -122,7 +122,7 @@ def explicit_form(skeleton: Skeleton) -> Skeleton:
     rest, leading = coefficients
     right, _ = canonical(mul(MINUS_ONE, rest, power(leading, MINUS_ONE)))
     explicit = Skeleton(skeleton.frame, ((skeleton.highest, right),))
-    # Canonicalising may cancel a factor that mattered; then the original is the better statement.
+    # The canonical form may cancel a factor that is part of the structure; the original is returned then.
     return explicit if explicit.structure == skeleton.structure else skeleton
 
 
@@ -133,13 +133,13 @@ def linear_form(skeleton: Skeleton) -> Skeleton:
     terms = [s for right in skeleton.right_sides for s in summands(right)]
     if not any(s.head == "*" and any(f.head == "+" for f in s.args) for s in terms):
         return skeleton
-    drawn = iter([_drawn_in(s, i) for i, s in enumerate(terms)])
-    rights = [add(*(next(drawn) for _ in summands(right))) for right in skeleton.right_sides]
+    distributed = iter([_distributed(s, i) for i, s in enumerate(terms)])
+    rights = [add(*(next(distributed) for _ in summands(right))) for right in skeleton.right_sides]
     return numbered(skeleton.frame, tuple(zip((left for left, _ in skeleton.sides), rights, strict=True)))
 
 
-def _drawn_in(summand: Expression, position: int) -> Expression:
-    """A product C*(sum)*rest with the open constant drawn into the sum, if that leaves the family as it is."""
+def _distributed(summand: Expression, position: int) -> Expression:
+    """A product C*(sum)*rest with the open constant distributed over the sum, if the family stays the same."""
     parts = summand.args if summand.head == "*" else ()
     sums = [f for f in parts if f.head == "+"]
     if not parts or parts[0].head != "constant" or len(sums) != 1:
@@ -147,13 +147,13 @@ def _drawn_in(summand: Expression, position: int) -> Expression:
     fixed = [term for term in sums[0].args if _coefficient(term) is None]
     if len(fixed) != 1:
         return summand
-    fresh = constant(1_000_000 + position)  # any index that is not in use; the caller numbers anew
-    terms = (mul(fresh, term) if term is fixed[0] else term for term in sums[0].args)
+    unused = constant(1_000_000 + position)  # any unused index; the caller renumbers
+    terms = (mul(unused, term) if term is fixed[0] else term for term in sums[0].args)
     return mul(add(*terms), *(f for f in parts[1:] if f is not sums[0]))
 
 
 def _coefficient(term: Expression) -> Expression | None:
-    """The open constant by which the term is multiplied, if it is."""
+    """The open constant that multiplies the term, or None."""
     first = term.args[0] if term.head == "*" else term
     return first if first.head == "constant" else None
 

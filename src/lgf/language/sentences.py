@@ -1,7 +1,7 @@
-"""What a sentence of a grammar says: the equation of one state, in the words of the grammar or in those of a frame.
+"""The equation of a sentence, with the names of the grammar or of a frame of one state.
 
-A grammar speaks of the state u and of the known input F, whatever they are called in a problem. Where a problem has
-several inputs, a summand with F stands for one such summand for each of them, each with constants of its own.
+Grammars name the state u and the known input F, whatever a problem calls them. If a problem has several inputs, a
+summand with F stands for one such summand per input, each with constants of its own.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from lgf.grammar.rules import TEMPLATES
 from lgf.grammar.vocabulary import INPUT_WORD, STATE_WORD
 
 INPUT = signal(INPUT_WORD)
-_APART = 1_000_000  # more constants than a sentence can have; whoever uses it numbers them anew
+_CONSTANT_OFFSET = 1_000_000  # more constants than a sentence can have; callers renumber them
 
 
 class NoEquation(ValueError):
@@ -39,31 +39,31 @@ class NoEquation(ValueError):
 
 
 def grammar_frame(order: int, forced: bool) -> Frame:
-    """The frame in which a grammar speaks of an equation of this order."""
+    """The frame of an equation of this order with the names of grammars."""
     return Frame(((STATE_WORD, order),), (INPUT_WORD,) if forced else ())
 
 
-def _in_words(frame: Frame) -> bool:
-    """Whether the frame has the names that grammars use."""
+def _has_grammar_names(frame: Frame) -> bool:
+    """Whether the frame has the names of grammars."""
     return frame.names == (STATE_WORD,) and frame.inputs in ((), (INPUT_WORD,))
 
 
 def skeleton_of(template: str, sentence: str | Expression, frame: Frame | None = None) -> Skeleton:
-    """The canonical skeleton that a grammar's sentence stands for, in the frame's names; NoEquation if for none.
+    """The canonical skeleton of a grammar's sentence, with the frame's names; raises NoEquation if there is none.
 
     template         equation
     "explicit"       u^(order) = sentence
     "own forcing"    sentence = 0, one coefficient of the highest derivative fixed at 1
     "given forcing"  sentence = F
 
-    The order of the frame must be met; without a frame it is that of the sentence, an explicit right-hand side having
-    the least possible. The coefficients of a sentence alone would allow the equation 0 = 0, hence the 1.
+    The sentence must have the order of the frame. Without a frame it sets the order; for an explicit right-hand side
+    this is the least possible. The fixed coefficient 1 excludes the equation 0 = 0.
     """
     if template not in TEMPLATES:
         raise ValueError(f"unknown template {template!r}; known are {', '.join(TEMPLATES)}")
     try:
         inside = read_expression(sentence) if isinstance(sentence, str) else sentence
-    except ReadingError as error:  # a sentence may be longer or deeper than what is computed with
+    except ReadingError as error:  # a sentence may be longer or deeper than the reader allows
         raise NoEquation("unreadable", error.message) from error
     if template == "explicit":
         right, _ = canonical(inside)
@@ -89,8 +89,8 @@ def skeleton_of(template: str, sentence: str | Expression, frame: Frame | None =
 
 
 def in_frame(expression: Expression, frame: Frame) -> Expression:
-    """An expression in a grammar's words in the names of a frame of one state."""
-    if _in_words(frame):
+    """An expression of a grammar with the names of a frame of one state."""
+    if _has_grammar_names(frame):
         return expression
     name, order = frame.states[0]
     names = {symbol(STATE_WORD, d): symbol(name, d) for d in range(order + 1)}
@@ -103,39 +103,39 @@ def in_frame(expression: Expression, frame: Frame) -> Expression:
 
 
 def _for_each_input(expression: Expression, inputs: Sequence[Expression]) -> Expression:
-    """The sum with every summand that holds F repeated for each input; constants are numbered apart."""
+    """The sum with every summand that holds F repeated for each input, with distinct constants."""
     terms: list[Expression] = []
     for summand in summands(expression):
         if INPUT not in summand.nodes():
             terms.append(summand)
             continue
-        own = [n for n in summand.nodes() if n.head == "constant"]
-        for i, one in enumerate(inputs):
-            fresh = {c: constant(c.args[0] + i * _APART) for c in own}
+        constants = [n for n in summand.nodes() if n.head == "constant"]
+        for i, signal_symbol in enumerate(inputs):
+            renumbered = {c: constant(c.args[0] + i * _CONSTANT_OFFSET) for c in constants}
             if summand == INPUT and i > 0:  # the other inputs of `operator = F` have coefficients
-                terms.append(mul(constant(len(inputs) * _APART + i), one))
+                terms.append(mul(constant(len(inputs) * _CONSTANT_OFFSET + i), signal_symbol))
             else:
-                terms.append(substitute(summand, {**fresh, INPUT: one}))
+                terms.append(substitute(summand, {**renumbered, INPUT: signal_symbol}))
     return add(*terms)
 
 
 def in_grammar_words(skeleton: Skeleton) -> Skeleton | None:
-    """The skeleton of one state in the words of a grammar; None if it treats its inputs differently."""
+    """The skeleton of one state with the names of grammars; None if it treats its inputs differently."""
     frame = skeleton.frame
     if len(frame.states) != 1:
         return None
-    if _in_words(frame):
+    if _has_grammar_names(frame):
         return skeleton
     sides = []
     for side in skeleton.sides[0]:
-        word = _words(side, frame)
+        word = _grammar_expression(side, frame)
         if word is None:
             return None
         sides.append(word)
     return numbered(grammar_frame(frame.orders[0], bool(frame.inputs)), (tuple(sides),))
 
 
-def _words(expression: Expression, frame: Frame) -> Expression | None:
+def _grammar_expression(expression: Expression, frame: Frame) -> Expression | None:
     name, order = frame.states[0]
     names = {symbol(name, d): symbol(STATE_WORD, d) for d in range(order + 1)}
     names |= dict.fromkeys(frame.input_symbols, INPUT)
@@ -144,27 +144,27 @@ def _words(expression: Expression, frame: Frame) -> Expression | None:
     terms: list[Expression] = []
     forms: dict[Expression, set[Expression]] = {}
     for summand in summands(expression):
-        held = [n for n in summand.nodes() if is_input(n)]
-        if not held:
+        inputs = [n for n in summand.nodes() if is_input(n)]
+        if not inputs:
             terms.append(substitute(summand, names))
-        elif len(set(held)) > 1:
+        elif len(set(inputs)) > 1:
             return None
         else:
             word = substitute(summand, names)
             form, _ = canonical(word)
-            if forms.get(INPUT) and form == mul(constant(0), INPUT):  # as `operator = F` says its other inputs
+            if forms.get(INPUT) and form == mul(constant(0), INPUT):  # the form of the other inputs of `operator = F`
                 form = INPUT
             if form not in forms:
                 terms.append(word)
-            forms.setdefault(form, set()).add(held[0])
+            forms.setdefault(form, set()).add(inputs[0])
     if any(len(inputs) != len(frame.inputs) for inputs in forms.values()):
         return None
     return add(*terms)
 
 
 def grammar_term(term: Expression, frame: Frame) -> Expression:
-    """A single term of a frame in the words of a grammar; every input is F."""
-    if _in_words(frame):
+    """A single term of a frame with the names of grammars; every input is F."""
+    if _has_grammar_names(frame):
         return term
     name, order = frame.states[0]
     names = {symbol(name, d): symbol(STATE_WORD, d) for d in range(order + 1)}
@@ -172,5 +172,5 @@ def grammar_term(term: Expression, frame: Frame) -> Expression:
 
 
 def phrase(variable: Variable | str) -> str:
-    """How a grammar spells a variable of one state, or time."""
+    """The word of a grammar for time or a variable of one state."""
     return variable if isinstance(variable, str) else str(Variable(STATE_WORD, variable.derivative))

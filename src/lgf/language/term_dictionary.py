@@ -1,7 +1,7 @@
-"""The dictionary of summands: which terms a grammar can say, each in its cheapest way.
+"""The dictionary of summands: the terms of a grammar, each with its cheapest derivation.
 
-A term is known by its canonical expression without the open coefficient in front, so that C*u*log(C*u) and however
-else a grammar may write it are found under what they contribute to an equation.
+The key of a term is its canonical expression without the open coefficient in front. So all spellings of C*u*log(C*u)
+share one entry.
 """
 
 import math
@@ -26,9 +26,9 @@ MAX_DERIVATIONS = 5000  # the cheapest; about a second of canonicalising
 
 @dataclass(frozen=True)
 class Term:
-    """A summand: what it adds to an equation, the cheapest derivation that says it, and what that costs.
+    """A summand: its canonical terms, its cheapest derivation and the bits of that.
 
-    parts       the canonical terms it stands for, mostly one, their open coefficients left out
+    parts       the canonical terms, mostly one, without their open coefficients
     derivation  from the grammar's summand nonterminals
     bits        of that derivation
     """
@@ -51,32 +51,32 @@ class TermDictionary:
 
     @cached_property
     def by_parts(self) -> dict[frozenset[Expression], Term]:
-        """The terms by what they add to an equation."""
+        """The terms by the set of their parts."""
         return {frozenset(term.parts): term for term in self.terms}
 
     @cached_property
     def by_part(self) -> dict[Expression, tuple[Term, ...]]:
-        """For every canonical term the summands it is a part of, cheapest first."""
-        found: dict[Expression, list[Term]] = {}
+        """The summands that contain each canonical term, cheapest first."""
+        summands: dict[Expression, list[Term]] = {}
         for term in self.terms:
             for part in term.parts:
-                found.setdefault(part, []).append(term)
-        return {part: tuple(terms) for part, terms in found.items()}
+                summands.setdefault(part, []).append(term)
+        return {part: tuple(terms) for part, terms in summands.items()}
 
     def lookup(self, text: str | Expression) -> Term | None:
-        """The summand that adds this to an equation, coefficients being open; None if there is none."""
+        """The summand with these terms, coefficients being open; None if there is none."""
         return self.by_parts.get(frozenset(parts_of(text)))
 
 
 def term_dictionary(grammar: Grammar, allowed: ArrayLike | None = None, max_bits: float = MAX_BITS) -> TermDictionary:
-    """The summands that the allowed rules can say in at most `max_bits` bits; kept for the next call."""
+    """The summands of at most `max_bits` bits by the allowed rules; the result is cached."""
     if not grammar.summand:
         raise LgfError(f"grammar {grammar.name!r} names no summand; add a line 'summand: ...' to it.")
     return _dictionary(grammar, as_mask(grammar, allowed).tobytes(), max_bits)
 
 
 def parts_of(text: str | Expression) -> tuple[Expression, ...]:
-    """The canonical terms of an expression, their coefficients left out."""
+    """The canonical terms of an expression, without their coefficients."""
     expression = read_expression(text) if isinstance(text, str) else text
     pool = [math.nan] * n_constants(expression)
     return parts(to_terms(expression, pool), pool)
@@ -88,12 +88,12 @@ def parts(terms: Terms, pool: Sequence[float]) -> tuple[Expression, ...]:
 
 
 def part(monomial: Monomial, pool: Sequence[float]) -> Expression:
-    """The monomial as an expression, its constants numbered from 0."""
+    """The monomial as an expression with constants numbered from 0."""
     return renumber(to_expression({monomial: UNIT}, list(pool)), pool)[0]
 
 
 def summand_symbols(grammar: Grammar) -> tuple[str, ...]:
-    """The nonterminals of a summand with the words that stand between them."""
+    """The nonterminals of a summand and the words between them."""
     for rule in grammar.rules:
         span = summand_span(grammar, rule.body)
         if span is not None:
@@ -102,7 +102,7 @@ def summand_symbols(grammar: Grammar) -> tuple[str, ...]:
 
 
 def summand_span(grammar: Grammar, body: Sequence[str], begin: int = 0) -> tuple[int, int] | None:
-    """Where in a rule's body the next summand stands, words in between included."""
+    """(begin, end) of the next summand in a rule's body, words in between included; None if there is none."""
     nonterminals = frozenset(grammar.nonterminals)
     places = [i for i in range(begin, len(body)) if body[i] in nonterminals]
     width = len(grammar.summand)
@@ -116,10 +116,10 @@ def summand_span(grammar: Grammar, body: Sequence[str], begin: int = 0) -> tuple
 def _dictionary(grammar: Grammar, allowed: bytes, max_bits: float) -> TermDictionary:
     mask = np.frombuffer(allowed, dtype=bool)
     symbols = summand_symbols(grammar)
-    found: dict[frozenset[Expression], Term] = {}
-    listed = enumerate_derivations(grammar, max_bits, MAX_DERIVATIONS, mask, grammar.summand)
-    for bits, derivation in listed:
-        adds = parts_of(spell(grammar, derivation, symbols))
-        if adds:
-            found.setdefault(frozenset(adds), Term(adds, derivation, bits))
-    return TermDictionary(tuple(found.values()))
+    terms: dict[frozenset[Expression], Term] = {}
+    derivations = enumerate_derivations(grammar, max_bits, MAX_DERIVATIONS, mask, grammar.summand)
+    for bits, derivation in derivations:
+        term_parts = parts_of(spell(grammar, derivation, symbols))
+        if term_parts:
+            terms.setdefault(frozenset(term_parts), Term(term_parts, derivation, bits))
+    return TermDictionary(tuple(terms.values()))

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from lgf.compilation import KEPT
+from lgf.compilation import CACHED
 from lgf.grammar import Grammar
 from lgf.grammar.blocks import header_items
 from lgf.grammar.derivation import UNLIMITED
@@ -54,7 +54,7 @@ def placed(
     return out
 
 
-@njit(cache=KEPT, nogil=True)
+@njit(cache=CACHED, nogil=True)
 def _place_all(tables, logits, start, max_order, out):
     length = logits.shape[1]
     stack = np.empty(length + 1, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Proposals, the candidates made of them by the fit, and the population of all candidates so far."""
+"""Proposals, fitted candidates, and the population of all candidates."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -14,19 +14,19 @@ from lgf.solver.stability import Stability
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A skeleton to be tried, what it costs to say, and where it came from."""
+    """A skeleton to fit, its length in bits, and the proposer it came from."""
 
     skeleton: Skeleton
     bits: float
     derivation: Derivation | None = None
     origin: str = ""
-    codes: np.ndarray | None = field(default=None, repr=False)  # its tokens in a latent space, if it came from one
-    start: tuple[float, ...] | None = None  # values to start the fit from
+    codes: np.ndarray | None = field(default=None, repr=False)  # its latent tokens, if a model proposed it
+    start: tuple[float, ...] | None = None  # initial guess of the constants
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A fitted proposal and what it is worth; a smaller objective is better."""
+    """A fitted proposal with its objective; smaller is better."""
 
     proposal: Proposal
     fit: ConstantFit
@@ -47,7 +47,7 @@ class Candidate:
 
 
 class Population:
-    """Every candidate tried, each structure once; the only thing in a search that changes."""
+    """All candidates of a search, one per structure. It is the only mutable object of a search."""
 
     def __init__(self, candidates: Iterable[Candidate] = ()):
         self._by_structure: dict[str, Candidate] = {}
@@ -65,26 +65,26 @@ class Population:
         return structure in self._tried
 
     def claim(self, structure: str) -> bool:
-        """Whether this structure is new; from now on it is not."""
+        """Whether this structure is new. The call marks it as tried."""
         if structure in self._tried:
             return False
         self._tried.add(structure)
         return True
 
     def add(self, candidate: Candidate) -> None:
-        """Keep the candidate; of two with the same structure the better one stays."""
+        """Adds the candidate; of two with the same structure the better one stays."""
         structure = candidate.skeleton.structure
         self._tried.add(structure)
-        known = self._by_structure.get(structure)
-        if known is None or candidate.objective < known.objective:
+        previous = self._by_structure.get(structure)
+        if previous is None or candidate.objective < previous.objective:
             self._by_structure[structure] = candidate
 
     def best(self, k: int = 1) -> list[Candidate]:
-        """The k candidates with the smallest objective; ties go to the one found first."""
+        """The k candidates with the smallest objective; ties go to the earlier one."""
         return sorted(self, key=lambda c: c.objective)[:k]
 
     def front(self) -> list[Candidate]:
-        """The Pareto front: no other candidate is as simple and fits better, or fits as well and is simpler."""
+        """The Pareto front of complexity and loss, simplest first."""
         front: list[Candidate] = []
         for candidate in sorted(self, key=lambda c: (c.complexity, c.loss)):
             if math.isfinite(candidate.loss) and (not front or candidate.loss < front[-1].loss):

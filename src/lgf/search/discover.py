@@ -1,4 +1,4 @@
-"""From a problem to a discovery: complete the record, search, choose."""
+"""`discover`: smooths the record, searches, and selects the equation."""
 
 import platform
 import time
@@ -37,11 +37,11 @@ from lgf.smoothing.complete import Completion, complete
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
-    """What a search found, and how."""
+    """The result of a search, with its history and settings."""
 
     best: Candidate
     front: tuple[Candidate, ...]
-    indistinguishable: tuple[Candidate, ...]  # the data cannot tell these apart from the best
+    indistinguishable: tuple[Candidate, ...]  # equations that fit about as well as the best
     history: tuple[Iteration, ...]
     problem: Problem
     completions: tuple[Completion, ...]
@@ -55,7 +55,7 @@ class Discovery:
 
     @property
     def target(self) -> Target:
-        """What the best equation was fitted to."""
+        """The target that the best equation was fitted to."""
         return self.targets[self.best.skeleton.frame]
 
     @property
@@ -65,7 +65,7 @@ class Discovery:
 
 
 def warm_up() -> None:
-    """Compiles the kernels of the fit, or loads them, by one small fit."""
+    """Compiles or loads the fit kernels by running one small fit."""
     t = np.linspace(0.0, 1.0, 12)
     problem = Problem((Observation(t, np.exp(-t), initial={Variable("u"): 1.0}),), Knowledge(order=1))
     frame = problem.frames[0]
@@ -85,11 +85,11 @@ def discover(
     progress: Progress | None = None,
     mapper: Mapper | None = None,
 ) -> Discovery:
-    """The equation of the problem.
+    """The discovery of the problem's equation.
 
-    proposers are those that are not of `lgf.search`, by name: the user's own, and the flow of a trained model. Their
-    shares stand in the settings. warm proposals (the user's own equations, or the best of an earlier run) are tried
-    first. KeyboardInterrupt ends the search early; what was found so far is still chosen from.
+    `proposers` are the proposers from outside `lgf.search`, by name: the user's own, and the flow of a trained model.
+    The settings hold their shares. `warm` proposals (the user's equations, or the best of an earlier run) are fitted
+    first. KeyboardInterrupt ends the search early; the equation is then selected from the candidates so far.
     """
     started = time.monotonic()
     frames = problem.frames
@@ -101,10 +101,10 @@ def discover(
         frame: make_target(problem, frame, completions, all_modes=settings.all_modes, accuracy=accuracy)
         for frame in frames
     }
-    # A grammar says equations of one state; systems come from the user, as equations or by a proposer of their own.
+    # A grammar derives equations of one state. Systems come from the user's equations or proposers.
     from_user = bool(warm) or any(name != FLOW for name in proposers)
-    spoken = [frame for frame in frames if len(frame.states) == 1 or not from_user]
-    languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in spoken]
+    grammar_frames = [frame for frame in frames if len(frame.states) == 1 or not from_user]
+    languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in grammar_frames]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
@@ -116,34 +116,34 @@ def discover(
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
     history: list[Iteration] = []
 
-    def note(iteration: Iteration, found: Population) -> None:
+    def record(iteration: Iteration, candidates: Population) -> None:
         history.append(iteration)
         if progress is not None:
-            progress(iteration, found)
+            progress(iteration, candidates)
 
     try:
         if schedule:
-            search(evaluator, schedule, limits, population, mapper, note)
+            search(evaluator, schedule, limits, population, mapper, record)
     except KeyboardInterrupt:
         if not len(population):
             raise
     selection = settings.selection
-    last = finalists(population, evaluator, mapper, selection, languages)
+    refined = finalists(population, evaluator, mapper, selection, languages)
     if len(problem.observations) > 1:
-        last = held_out_losses(last, problem, completions, evaluator, selection)
+        refined = held_out_losses(refined, problem, completions, evaluator, selection)
     best = choose(
-        last,
+        refined,
         problem.n_samples,
         lambda c: confirmed(c, problem, targets[c.skeleton.frame], selection),
         lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion, selection),
         selection,
     )
     if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
-        best = simplest_equal(last, best, problem, targets, selection.refit.accuracy * selection.refit.rtol)
+        best = simplest_equal(refined, best, problem, targets, selection.refit.accuracy * selection.refit.rtol)
     return Discovery(
         best=best,
         front=tuple(population.front()),
-        indistinguishable=tuple(indistinguishable(last, best, selection)),
+        indistinguishable=tuple(indistinguishable(refined, best, selection)),
         history=tuple(history),
         problem=problem,
         completions=completions,

@@ -1,4 +1,4 @@
-"""Proposal x targets -> Candidate: pure, so that any joblib backend can map it."""
+"""Evaluation of a proposal: fit, stability, objective. It is pure, so any joblib backend can map it."""
 
 import math
 from dataclasses import dataclass, field
@@ -23,18 +23,18 @@ from lgf.solver.stability import StabilitySettings, assess
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """Everything that turns a proposal into a candidate; picklable."""
+    """A picklable function from a proposal to its candidate."""
 
     targets: dict[Frame, Target]
     knowledge: Knowledge = field(default_factory=Knowledge)
     fit: FitSettings = FitSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
     stability: StabilitySettings = StabilitySettings()
-    assess_all: bool = False  # assess every solved candidate, not only when stability is known
-    refining: bool = False  # whether these are the fits of finalists
+    assess_all: bool = False  # assess stability even if the user states nothing about it
+    refining: bool = False  # the candidates are finalists
 
     def __call__(self, proposal: Proposal) -> Candidate:
-        """The fitted, judged candidate."""
+        """The candidate: fitted constants, stability, objective."""
         skeleton = proposal.skeleton
         target = self.targets[skeleton.frame]
         fit = fit_constants(
@@ -44,27 +44,27 @@ class Evaluator:
         if (self.assess_all or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
             stability = assess(fit.system(target), target.sizes, target.window, self.stability)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
-        worth = objective(
+        value = objective(
             fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,
             target.initial_length, target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
-            worth += self.objective.contradiction * target.n_samples  # last choice among near equals
-        return Candidate(proposal, fit, complexity, worth, stability)
+            value += self.objective.contradiction * target.n_samples  # ranks it below candidates that fit about as well
+        return Candidate(proposal, fit, complexity, value, stability)
 
 
 def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:
-    """Bounds [n_constants, 2] of the constants by what is known of the terms they multiply; None if nothing is."""
+    """Bounds [n_constants, 2] of the constants from the user's bounds on terms; None if there are none."""
     if knowledge.bounds is None and knowledge.constants is None:
         return None
     bounds = np.full((skeleton.n_constants, 2), (-np.inf, np.inf))
     if knowledge.constants is not None:
         bounds[:] = knowledge.constants
     terms = {text: read_expression(text, skeleton.frame) for text in knowledge.bounds or {}}
-    known = {canonical(term)[0]: (knowledge.bounds or {})[text] for text, term in terms.items()}
+    limits = {canonical(term)[0]: (knowledge.bounds or {})[text] for text, term in terms.items()}
     for _, summand in rows_of(skeleton):
         coefficient = next((f.args[0] for f in factors(summand) if f.head == "constant"), None)
         term = term_of(summand)
-        if coefficient is not None and term in known:
-            bounds[coefficient] = known[term]
+        if coefficient is not None and term in limits:
+            bounds[coefficient] = limits[term]
     return bounds

@@ -1,4 +1,4 @@
-"""The outer loop: ask, fit, keep, tell, until the budget is spent or nothing new comes."""
+"""The outer loop: propose, fit, add to the population, until the budget is spent or the search converges."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from lgf.settings.ranges import Count, Share, Tally, Weight
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Budgets and convergence of the outer loop; the convergence criteria are the paper's."""
+    """Budgets and the paper's convergence criteria of the outer loop."""
 
     population: Count = 100
     iterations: Count = 12
@@ -24,13 +24,13 @@ class SearchSettings:
     top_share: Share = 0.1  # top-k is this share of the population
     unique_tolerance: Weight = 0.1
     top_tolerance: Weight = 0.01
-    patience: Tally | None = 4  # iterations in a row without a better best before the search ends; None = no limit
-    most_asks: Count = 4  # how often a proposer is asked again when its proposals were known already
+    patience: Tally | None = 4  # iterations without a better objective before the search ends; None = no limit
+    most_asks: Count = 4  # calls of a proposer per iteration, while it repeats known structures
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """What one iteration did."""
+    """Statistics of one iteration."""
 
     number: int
     origin: str
@@ -46,7 +46,7 @@ Mapper = Callable[[Evaluator, Sequence[Proposal]], list[Candidate]]
 
 
 def joblib_map(n_jobs: int = 1) -> Mapper:
-    """A mapper over joblib: threads by default, or whatever backend joblib.parallel_config has set."""
+    """A joblib mapper: threads by default, or the backend set by joblib.parallel_config."""
 
     def run(evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         if n_jobs == 1:
@@ -72,26 +72,25 @@ def search(
     mapper: Mapper | None = None,
     progress: Progress | None = None,
 ) -> tuple[Population, list[Iteration]]:
-    """(everything evaluated, the history).
+    """(population of all candidates, history).
 
-    proposers are pairs (proposer, iterations): each is asked for as many iterations as stated before the next one
-    takes over; the last one goes on until the search ends.
+    `proposers` are pairs (proposer, iterations), used one after the other. The last one is used until the search ends.
     """
     population = Population() if population is None else population
     mapper = mapper or joblib_map()
     started, evaluations, history = time.monotonic(), 0, []
     schedule = [proposer for proposer, count in proposers for _ in range(count)]
-    unmoved = 0
+    stalled = 0
     for number in range(settings.iterations):
         proposer = schedule[number] if number < len(schedule) else proposers[-1][0]
-        wanted = settings.population
+        n = settings.population
         if settings.max_evaluations is not None:
-            wanted = min(wanted, settings.max_evaluations - evaluations)
-        late = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
-        if wanted <= 0 or (late and len(population)):
+            n = min(n, settings.max_evaluations - evaluations)
+        out_of_time = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
+        if n <= 0 or (out_of_time and len(population)):
             break
         proposer.tell(population)
-        fresh = _fresh(proposer, population, wanted, settings.most_asks)
+        fresh = _new_proposals(proposer, population, n, settings.most_asks)
         fitted = mapper(evaluator, fresh)
         for candidate in fitted:
             population.add(candidate)
@@ -112,30 +111,30 @@ def search(
         )
         if progress is not None:
             progress(history[-1], population)
-        few = len(fresh) <= settings.unique_tolerance * settings.population
+        few_new = len(fresh) <= settings.unique_tolerance * settings.population
         stagnant = last is not None and not _improved(last.top, history[-1].top, settings.top_tolerance)
-        unmoved = 0 if last is None or history[-1].best < last.best else unmoved + 1
-        tired = settings.patience is not None and unmoved >= settings.patience
-        if number + 1 >= len(schedule) and ((few and stagnant) or tired):
+        stalled = 0 if last is None or history[-1].best < last.best else stalled + 1
+        exhausted = settings.patience is not None and stalled >= settings.patience
+        if number + 1 >= len(schedule) and ((few_new and stagnant) or exhausted):
             break
     return population, history
 
 
 def _improved(before: float, now: float, tolerance: float) -> bool:
-    """Whether the objective fell by more than the tolerance; every finite one is better than an infinite one."""
+    """Whether the objective fell by more than the tolerance. Any finite value improves on an infinite one."""
     return now < before if math.isinf(before) else now < before - tolerance * abs(before)
 
 
-def _fresh(proposer: Proposer, population: Population, wanted: int, most_asks: int) -> list[Proposal]:
-    """Up to `wanted` proposals whose structures were never tried."""
+def _new_proposals(proposer: Proposer, population: Population, n: int, most_asks: int) -> list[Proposal]:
+    """Up to `n` proposals with structures not tried before."""
     fresh: list[Proposal] = []
     for _ in range(most_asks):
-        asked = proposer.ask(wanted - len(fresh))
-        if not asked:
+        proposals = proposer.ask(n - len(fresh))
+        if not proposals:
             break
-        for proposal in asked:
-            if len(fresh) < wanted and population.claim(proposal.skeleton.structure):
+        for proposal in proposals:
+            if len(fresh) < n and population.claim(proposal.skeleton.structure):
                 fresh.append(proposal)
-        if len(fresh) == wanted:
+        if len(fresh) == n:
             break
     return fresh

@@ -1,4 +1,4 @@
-"""From the shares in the settings to a proposer: the proposers by name, and their mixture."""
+"""The proposers by name, and their mixture by the shares in the settings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -16,10 +16,10 @@ from lgf.search.proposers.basic import (
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.settings import DiscoverySettings
 
-# A proposer for these languages and targets, by these settings and this seed; None if it can propose nothing for them.
+# Makes a proposer for the languages and targets; None if it cannot propose anything for them.
 MakeProposer = Callable[[Sequence[Language], Mapping[Frame, Target], DiscoverySettings, int], Proposer | None]
 
-FLOW = "flow"  # made from a trained model, so by those who have one
+FLOW = "flow"  # needs a trained model, so the caller makes it
 PROPOSERS: dict[str, MakeProposer] = {
     "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(
         languages, settings.enumeration.max_bits
@@ -35,13 +35,13 @@ PROPOSERS: dict[str, MakeProposer] = {
 
 
 def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> None:
-    """Raises LgfError unless the shares are of the package's proposers and of all of the user's own."""
-    shared = [part.name for part in settings.proposers]
+    """Raises LgfError unless each share names a known proposer and each of the user's proposers has a share."""
+    names = [part.name for part in settings.proposers]
     own = tuple(own)
     for name in own:
         if name in PROPOSERS or name == FLOW:
             raise LgfError(f"{quoted(name)} is a proposer of the package; call your own by another name.")
-        if name not in shared:
+        if name not in names:
             raise LgfError(
                 f"the proposer {quoted(name)} has no share; add ProposerShare({quoted(name)}, 0.2) to the proposers of "
                 "the settings."
@@ -55,7 +55,7 @@ def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> Non
 
 
 def foreign_proposers(settings: DiscoverySettings) -> list[str]:
-    """The names among the shares that are not of the package: proposers that a user must give."""
+    """The names of the proposers that the user must supply."""
     return [part.name for part in settings.proposers if part.name not in PROPOSERS and part.name != FLOW]
 
 
@@ -66,10 +66,10 @@ def make_schedule(
     seed: int,
     own: Mapping[str, MakeProposer],
 ) -> list[tuple[Proposer, int]]:
-    """(proposer, iterations) one after the other: the enumeration, then the mixture of the proposers by their shares.
+    """Pairs (proposer, iterations): the enumeration, then the mixture of the proposers by their shares.
 
-    Those with a share come before the reserves; see `ProposerShare`. Without a language, only the user's own proposers
-    can propose, and where there are none the schedule is empty.
+    Proposers of share 0 are used only if no other can be (see `ProposerShare`). Without a language only the user's
+    proposers are used; without those the schedule is empty.
     """
     check_proposers(settings, [name for name in own if name != FLOW])
     enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
@@ -83,19 +83,19 @@ def make_schedule(
     parts = [(make(part.name), part.share) for part in settings.proposers if part.share > 0]
     if all(proposer is None for proposer, _ in parts):
         parts = [(make(part.name), 1.0) for part in settings.proposers if part.share == 0]
-    able = [proposer for proposer, _ in parts if proposer is not None]
-    if not able and not languages:
+    usable = [proposer for proposer, _ in parts if proposer is not None]
+    if not usable and not languages:
         return []
-    if not able:
+    if not usable:
         names = ", ".join(part.name for part in settings.proposers)
         raise LgfError(
             f"none of the proposers ({names}) can propose for this grammar and order; add another one, such as "
             "monte carlo with share 0."
         )
-    mixture = able[0] if len(able) == 1 else MixedProposer(parts)
+    mixture = usable[0] if len(usable) == 1 else MixedProposer(parts)
     return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
 
 
 def _have_summands(languages: Sequence[Language]) -> bool:
-    """Whether there are summands to add and to exchange."""
+    """Whether every grammar names a summand to add and exchange."""
     return all(language.grammar.summand for language in languages)

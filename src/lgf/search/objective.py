@@ -1,4 +1,4 @@
-"""What a fitted equation is worth: the paper's information criterion, and the description length."""
+"""The objective of a fitted equation: description length, or the paper's information criterion."""
 
 import math
 from dataclasses import dataclass
@@ -21,21 +21,20 @@ class ObjectiveSettings:
     criterion: Criterion = Criterion.DESCRIPTION_LENGTH
     alpha: Share = 0.1  # weight of the complexity in the paper's criterion
     bits_weight: Weight = 1.0  # weight of the grammar's bits in the description length
-    foreign_bits: Weight = 24.0  # of a user's own equation that the grammar cannot derive
-    contradiction: Weight = 0.5  # added for each sample where the stability is the opposite of the known one
+    foreign_bits: Weight = 24.0  # length of a user's equation that the grammar cannot derive
+    contradiction: Weight = 0.5  # penalty per sample if the stability contradicts the user's
 
 
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
     initial_length: float = 0.0, floor: float = 0.0, settings: ObjectiveSettings = ObjectiveSettings(),
 ) -> float:  # fmt: skip
-    """The worth of a fit; infinite if it could not be solved.
+    """The objective of a fit; infinite if the equation could not be solved.
 
-    description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits, loss being the relative mean square error of
-    the solved trajectory, and initial_length for the initial values that are fitted: a higher order has more of them.
-    No loss is believed below the `floor`, the error of the solver and of the numbers in the file.
-    paper: L_IC = alpha C + (1 - alpha) n L, L being the solution loss, or the residual where the equation was not
-    solved.
+    description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits + initial_length. The loss is the relative mean
+    square error of the solved trajectory, at least `floor`: the error of the solver and of the rounded data.
+    initial_length is the cost of the fitted initial values.
+    paper: L_IC = alpha C + (1 - alpha) n L. L is the solution loss, or the residual if the equation was not solved.
     """
     if settings.criterion is Criterion.PAPER:
         accuracy = loss if math.isfinite(loss) else residual

@@ -1,5 +1,5 @@
-"""Choosing the equation: finalists refitted, simplified and solved independently, held-out experiments, and what the
-data cannot tell apart."""
+"""Selection of the equation: finalists are refitted, simplified, solved independently and tested on held-out
+experiments."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -36,22 +36,22 @@ PATIENT = FitSettings(
 
 @dataclass(frozen=True)
 class SelectionSettings:
-    """How the equation is chosen from the best candidates.
+    """How the equation is selected from the best candidates.
 
-    Two units of description length are by the scale of Kass and Raftery for differences of BIC: up to 2 a difference
-    is "not worth more than a bare mention", above 6 it is "strong".
+    Differences of description length follow Kass and Raftery's scale for BIC: up to 2 is "not worth more than a bare
+    mention", above 6 is "strong".
     """
 
     n_finalists: Count = 12
-    refit: FitSettings = PATIENT  # of the finalists
+    refit: FitSettings = PATIENT  # fit of the finalists
     simplification: SimplifySettings = SimplifySettings()
-    bare_mention: Weight = 2.0  # handicap of an equation in which time occurs
-    indistinguishable: Weight = 6.0  # within these units the data cannot tell equations apart
-    same: Positive = 0.01  # relative difference of two trajectories that count as one
-    steady: Positive = 1.0  # relative difference above which a start within the noise leads somewhere else
-    most_checked: Count = 6  # candidates that an independent solver solves
-    most_groups: Annotated[int, Field(ge=2)] = 10  # of experiments to leave out in turn
-    largest_held_out: Positive = 100.0  # the loss on an experiment left out counts at most so much
+    bare_mention: Weight = 2.0  # handicap of an equation that contains t
+    indistinguishable: Weight = 6.0  # largest difference that the data cannot resolve
+    same: Positive = 0.01  # relative difference below which two trajectories are equal
+    steady: Positive = 1.0  # relative difference above which a trajectory is sensitive to its initial state
+    most_checked: Count = 6  # candidates checked by the independent solver
+    most_groups: Annotated[int, Field(ge=2)] = 10  # groups of experiments in cross-validation
+    largest_held_out: Positive = 100.0  # upper limit of the loss on a held-out experiment
 
 
 def finalists(
@@ -61,21 +61,21 @@ def finalists(
     settings: SelectionSettings = SelectionSettings(),
     languages: Sequence[Language] = (),
 ) -> list[Candidate]:
-    """The best candidates, refitted patiently, and what is left of them without negligible terms, best first.
+    """The best candidates, refitted with more effort, and their simplified versions, best first.
 
-    A refit that came out worse does not count. Without languages nothing is simplified.
+    A refit is used only if it is better. Without languages nothing is simplified.
     """
     chosen = population.best(settings.n_finalists)
     patient = replace(evaluator, fit=settings.refit, refining=True)
-    again = mapper(patient, [c.proposal for c in chosen])
+    refits = mapper(patient, [c.proposal for c in chosen])
     polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in chosen])
-    best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, again, polished, strict=True)]
+    best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, refits, polished, strict=True)]
     by_frame = {language.frame: language for language in languages}
     simpler = [
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
         for c in best
     ]
-    # A structure that was fitted in haste and is no finalist gets the patient fit too.
+    # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
     fresh = {p.skeleton.structure: p for p in reversed(simpler) if p and p.skeleton.structure not in refitted}
     best += mapper(patient, list(fresh.values()))
@@ -87,34 +87,34 @@ def finalists(
 def _simplified(
     candidate: Candidate, target: Target, language: Language | None, settings: SimplifySettings
 ) -> Proposal | None:
-    """The proposal of what is left without negligible terms; None if all matter, or the language cannot say it."""
+    """The proposal without negligible terms; None if there are none or the grammar cannot derive the rest."""
     if language is None or not math.isfinite(candidate.loss):
         return None
     system = candidate.fit.system(target)
-    left = simplify(system, target.environment, settings)
-    if left is system:
+    simpler = simplify(system, target.environment, settings)
+    if simpler is system:
         return None
     try:
-        said = encoding(language.grammar, linear_form(explicit_form(left.skeleton)), language.forced)
+        encoded = encoding(language.grammar, linear_form(explicit_form(simpler.skeleton)), language.forced)
     except ValueError:
         return None
-    found = None if said.derivation is None else propose(language, said.derivation, "simplified")
-    return found if found is not None and math.isfinite(found.bits) else None
+    proposal = None if encoded.derivation is None else propose(language, encoded.derivation, "simplified")
+    return proposal if proposal is not None and math.isfinite(proposal.bits) else None
 
 
 def confirmed(
     candidate: Candidate, problem: Problem, target: Target, settings: SelectionSettings = SelectionSettings()
 ) -> bool:
-    """Whether an independent solver, fit for stiff equations, comes to the same trajectories as the kernels."""
+    """Whether an independent stiff solver gives the same trajectories as the kernels."""
     system = candidate.fit.system(target)
     for e, observation in enumerate(problem.observations):
         start, signals = tuple(candidate.fit.initial[e]), problem.signals(e)
         branch = float(target.record.root[e]), float(target.record.root_slope[e])
-        ours = solve(system, start, observation.t, signals, branch=branch)
-        theirs = solve_by_reference(system, start, observation.t, signals, branch)
-        if theirs.status is not SolveStatus.OK or ours.status is not SolveStatus.OK:
+        solution = solve(system, start, observation.t, signals, branch=branch)
+        reference = solve_by_reference(system, start, observation.t, signals, branch)
+        if reference.status is not SolveStatus.OK or solution.status is not SolveStatus.OK:
             return False
-        if not all(relative_l2(theirs[name], ours[name]) < settings.same for name in target.frame.names):
+        if not all(relative_l2(reference[name], solution[name]) < settings.same for name in target.frame.names):
             return False
     return True
 
@@ -122,9 +122,9 @@ def confirmed(
 def steady(
     candidate: Candidate, problem: Problem, target: Target, settings: SelectionSettings = SelectionSettings()
 ) -> bool:
-    """Whether the trajectories go the same way from starts that differ from the fitted ones by the noise.
+    """Whether the trajectories stay similar when the fitted initial values are moved by the noise.
 
-    An equation that needs its start finer than anybody knows it predicts nothing. Starts that are given are not moved.
+    An equation that is more sensitive than that cannot predict. Initial values given by the user are not moved.
     """
     system, names = candidate.fit.system(target), target.frame.names
     n = target.frame.dimension
@@ -137,12 +137,12 @@ def steady(
         fitted = solve(system, tuple(start), observation.t, signals, branch=branch)
         for d in moved:
             for sign in (-1.0, 1.0):
-                other = start.copy()
-                other[d] += sign * target.noise[d]
-                near = solve(system, tuple(other), observation.t, signals, branch=branch)
-                if near.status is not SolveStatus.OK:
+                perturbed = start.copy()
+                perturbed[d] += sign * target.noise[d]
+                nearby = solve(system, tuple(perturbed), observation.t, signals, branch=branch)
+                if nearby.status is not SolveStatus.OK:
                     return False
-                if not all(relative_l2(near[name], fitted[name]) < settings.steady for name in names):
+                if not all(relative_l2(nearby[name], fitted[name]) < settings.steady for name in names):
                     return False
     return True
 
@@ -154,14 +154,13 @@ def held_out_losses(
     evaluator: Evaluator,
     settings: SelectionSettings = SelectionSettings(),
 ) -> list[Candidate]:
-    """The candidates with the loss on each experiment in turn, fitted to the others (leave one out).
+    """The candidates with their leave-one-out loss: each experiment is predicted by constants fitted to the others.
 
-    More than a few experiments are left out in groups. The initial state of an experiment left out, where it is not
-    given, is the only thing fitted to it.
+    Many experiments are left out in groups. Only an unknown initial state is fitted to a held-out experiment.
     """
     n = len(problem.observations)
     groups = [list(range(first, n, settings.most_groups)) for first in range(min(n, settings.most_groups))]
-    judged = []
+    tested = []
     for candidate in candidates:
         frame = candidate.skeleton.frame
         total = power = 0.0
@@ -173,11 +172,11 @@ def held_out_losses(
             )  # fmt: skip
             target = _part(problem, completions, frame, group)
             fixed = np.array([[v, v] for v in fit.values]).reshape(-1, 2)
-            held = fit_constants(candidate.skeleton, target, evaluator.fit, bounds=fixed, start=fit.values)
-            total += min(held.loss, settings.largest_held_out) * target.power
+            held_out = fit_constants(candidate.skeleton, target, evaluator.fit, bounds=fixed, start=fit.values)
+            total += min(held_out.loss, settings.largest_held_out) * target.power
             power += target.power
-        judged.append(replace(candidate, held_out=total / power))
-    return judged
+        tested.append(replace(candidate, held_out=total / power))
+    return tested
 
 
 def _part(problem: Problem, completions: Sequence[Completion], frame: Frame, experiments: Sequence[int]) -> Target:
@@ -192,19 +191,18 @@ def choose(
     handicap: Callable[[Candidate], float] = lambda candidate: 0.0,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
-    """The acceptable candidate of smallest objective; the loss on held-out experiments takes the place of the fit's.
+    """The acceptable candidate of smallest objective, computed with the held-out loss where there is one.
 
-    A handicap is what a candidate must be better by than one without. If none of the first few is acceptable the first
-    one is it all the same.
+    The handicap is added to a candidate's objective. If none of the first few is acceptable, the first is chosen.
     """
 
-    def worth(candidate: Candidate) -> float:
+    def rank(candidate: Candidate) -> float:
         value = candidate.objective + handicap(candidate)
         if candidate.held_out is None or not math.isfinite(candidate.loss):
             return value
         return value + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
 
-    ranked = sorted(candidates, key=worth)
+    ranked = sorted(candidates, key=rank)
     return next((c for c in ranked[: settings.most_checked] if accept(c)), ranked[0])
 
 
@@ -215,10 +213,10 @@ def handicap_of(
     criterion: Criterion,
     settings: SelectionSettings = SelectionSettings(),
 ) -> float:
-    """The units of description length by which the data must speak for what is not believed without them.
+    """The handicap of the candidate, in units of description length; 0 under the paper's criterion.
 
-    That an equation needs its start finer than it is known; and that time occurs in it: over one record any smooth term
-    can be traded for one in t, which is wrong from another start. The paper's criterion knows no such units.
+    An equation is penalised if it is too sensitive to its initial state, or if it contains t: over one record a term in
+    t can replace any smooth term, but it is wrong from another initial state.
     """
     if criterion is not Criterion.DESCRIPTION_LENGTH or not math.isfinite(candidate.loss):
         return 0.0
@@ -226,23 +224,31 @@ def handicap_of(
     return unsteady + (0.0 if candidate.skeleton.autonomous else settings.bare_mention)
 
 
+_FULLY_EXPLAINED = 2.0  # times the loss that rounding and the solver leave
+
+
 def simplest_equal(
     candidates: Sequence[Candidate], best: Candidate, problem: Problem, targets: Mapping[Frame, Target], accuracy: float
 ) -> Candidate:
-    """The candidate to prefer among those whose trajectories equal the best one's within the accuracy of a solution.
+    """The candidate to prefer among those that explain the data fully and have the same trajectories as the best one.
 
-    No data from these experiments can tell them apart: equations without time come first, then lower orders, then the
-    objective.
+    The errors of a solution, of relative size `accuracy`, and of the numbers in the file leave nothing to tell them
+    apart: equations without time come first, then lower orders, then the objective.
     """
+    floor = targets[best.skeleton.frame].floor(accuracy)
     reference = _trajectories(best, problem, targets[best.skeleton.frame])
-    if reference is None:
+    if reference is None or best.loss > _FULLY_EXPLAINED * floor:
         return best
 
     def equal(candidate: Candidate) -> bool:
         if candidate is best:
             return True
-        other = _trajectories(candidate, problem, targets[candidate.skeleton.frame])
-        return other is not None and all(relative_l2(a, b) < accuracy for a, b in zip(reference, other, strict=True))
+        if candidate.loss > _FULLY_EXPLAINED * floor:
+            return False
+        trajectories = _trajectories(candidate, problem, targets[candidate.skeleton.frame])
+        return trajectories is not None and all(
+            relative_l2(a, b) < math.sqrt(floor) for a, b in zip(reference, trajectories, strict=True)
+        )
 
     return min(
         filter(equal, candidates),
@@ -252,7 +258,7 @@ def simplest_equal(
 
 
 def _trajectories(candidate: Candidate, problem: Problem, target: Target) -> list[np.ndarray] | None:
-    """Every state of every experiment over time; None if a solution does not reach the end."""
+    """The solution of each state in each experiment; None if a solution ends early."""
     if not math.isfinite(candidate.loss):
         return None
     system, columns = candidate.fit.system(target), []
@@ -268,5 +274,5 @@ def _trajectories(candidate: Candidate, problem: Problem, target: Target) -> lis
 def indistinguishable(
     candidates: Sequence[Candidate], best: Candidate, settings: SelectionSettings = SelectionSettings()
 ) -> list[Candidate]:
-    """The candidates whose objective is within a few units of the best: the data cannot tell them apart."""
+    """The candidates whose objective is so close to the best that the data cannot tell them apart."""
     return [c for c in candidates if c.objective <= best.objective + settings.indistinguishable]

@@ -1,9 +1,9 @@
 """The linear response of the measured record to a term added to a fitted system.
 
-Along the solved trajectory y(t) of y' = f(t, y) a small term g(t, y) added to one equation moves the state vector by
-the linear equation d' = A(t) d + e g, A being the Jacobian of f and e the unit vector of that equation. What is
-measured moves with it. The residual of the fit projected on such responses tells which terms are missing, in units of
-the noise and without a derivative of noisy data.
+A small term g(t, y) added to one equation of y' = f(t, y) changes the solved trajectory by d, where
+d' = A(t) d + e g. A is the Jacobian of f along the trajectory and e the unit vector of that equation. Projecting the
+residual of the fit on these responses shows which terms are missing, in units of the noise. No derivative of noisy data
+is needed.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus
 
 _STEP = 1e-5
-_LARGEST_GROWTH = 30.0  # exponent over the window beyond which a linear response means nothing
+_LARGEST_GROWTH = 30.0  # exponent over the window above which the linear response is meaningless
 
 
 class _Part(NamedTuple):
-    """One experiment: its samples begin .. end - 1, and how a deviation goes from sample to sample."""
+    """One experiment: its samples begin .. end - 1, and the transition matrices between samples."""
 
     begin: int
     end: int
@@ -44,12 +44,12 @@ class Linearisation:
     residual: np.ndarray  # [row] measured - solved, in units of the noise
     own: np.ndarray  # [constant, row] the response to a change of each constant, in the order of `constants`
     constants: tuple[int, ...]
-    rates: tuple[int, ...]  # where in the state vector each equation acts
+    rates: tuple[int, ...]  # position in the state vector that each equation drives
     measured: np.ndarray  # columns
     parts: tuple[_Part, ...]
 
     def responses(self, terms: np.ndarray, equation: int = 0) -> np.ndarray:
-        """The responses [block, row, BLOCK] to terms along the trajectory [block, N, BLOCK] in this equation."""
+        """Responses [block, row, BLOCK] to terms [block, N, BLOCK], along the trajectory, in this equation."""
         out = np.empty((len(terms), len(self.residual), BLOCK))
         first = 0
         for part in self.parts:
@@ -62,7 +62,7 @@ class Linearisation:
 
 
 def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
-    """The candidate linearised along its own trajectories; None if it has none or is not explicit."""
+    """The linearisation of the candidate along its trajectories; None if it is implicit or unsolved."""
     skeleton, fit = candidate.skeleton, candidate.fit
     if skeleton.right_sides is None or not np.isfinite(fit.loss):
         return None
@@ -134,7 +134,7 @@ def _changes(
 
 
 def in_blocks(columns: np.ndarray) -> np.ndarray:
-    """Columns [c, N] as [block, N, BLOCK], the last block filled up with zeros."""
+    """Columns [c, N] as [block, N, BLOCK], the last block padded with zeros."""
     c, n = columns.shape
     blocks = np.zeros((-(-c // BLOCK), BLOCK, n))
     blocks.reshape(-1, n)[:c] = columns
@@ -149,7 +149,7 @@ def run(program: Program, values: np.ndarray, t: np.ndarray, columns: np.ndarray
 
 
 def _exponential(matrices: np.ndarray) -> np.ndarray:
-    """Exp of each matrix [N, n, n], by scaling, Taylor's series and squaring (SciPy's is slow on many small ones)."""
+    """The exponential of each matrix [N, n, n], by scaling and squaring. SciPy's is slow for many small matrices."""
     squarings = max(0, int(np.ceil(np.log2(max(float(np.abs(matrices).sum(axis=2).max()), 1e-300)))) + 2)
     scaled = matrices / 2.0**squarings
     result = term = np.broadcast_to(np.eye(matrices.shape[1]), matrices.shape)
@@ -165,7 +165,7 @@ def _slope(
     equation: CompiledEquation, values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray,
     out: np.ndarray, d: int,
 ) -> np.ndarray:  # fmt: skip
-    """The derivative of the residual by the d-th variable of the state vector, along the trajectory."""
+    """The derivative of the residual with respect to the d-th state variable, along the trajectory."""
     step = _STEP * max(float(np.abs(columns[d]).max()), 1e-9)
     moved = columns.copy()
     moved[d] += step

@@ -1,4 +1,4 @@
-"""Everything that decides the outcome of a discovery, and the presets."""
+"""All settings of a discovery, and the presets."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ from lgf.solver.stability import StabilitySettings
 class ProposerShare:
     """The share of the proposals that a proposer makes, relative to the others.
 
-    What a proposer cannot give, those after it do. One of share 0 is a reserve: reserves are asked, in equal parts,
-    where no proposer with a share can be: the flow without a model that fits the grammar, variations without summands.
+    If a proposer runs short, the proposers after it fill the gap. A proposer of share 0 is a reserve: used,
+    in equal parts, if no other proposer can be: the flow needs a trained model, evolution needs summands.
     """
 
     name: str
@@ -29,7 +29,7 @@ class ProposerShare:
 
 @dataclass(frozen=True)
 class EnumerationSettings:
-    """The enumeration of the grammar's cheapest sentences, which comes before the proposers with their shares."""
+    """The enumeration of the grammar's most probable sentences, before the other proposers start."""
 
     iterations: Tally = 2
     max_bits: Positive = 24.0
@@ -37,7 +37,7 @@ class EnumerationSettings:
 
 @dataclass(frozen=True)
 class DiscoverySettings:
-    """Everything that decides the outcome of a discovery, besides the data, the grammar, its model and the seed."""
+    """All settings of a discovery. Data, grammar, trained model and seed complete the request."""
 
     search: SearchSettings = SearchSettings()
     fit: FitSettings = FitSettings()
@@ -75,7 +75,7 @@ PAPER = DiscoverySettings(
     all_modes=True,
     enumeration=EnumerationSettings(iterations=0),
     proposers=(ProposerShare("flow", 1.0), ProposerShare("missing terms", 0.0), ProposerShare("evolution", 0.0)),
-    # Sampled from noise, guided throughout, nothing screened or renoised.
+    # As in the paper: samples from pure noise, guided at every step, no screening, no renoising.
     flow=FlowSettings(
         static=True, renoised=0.0, screening=1, growth=1.0,
         sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),

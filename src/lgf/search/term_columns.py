@@ -1,4 +1,4 @@
-"""The terms that a language can say, compiled and ready to be evaluated along a trajectory."""
+"""The terms of a language, compiled for evaluation along a trajectory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from lgf.solver.program import Program, compile_expression
 
 
 @dataclass(frozen=True)
-class VocabularySettings:
-    """How many terms there are, and how many values of the constants inside them."""
+class TermColumnSettings:
+    """The number of terms, and of values tried for the constants inside them."""
 
-    n_terms: Count = 500  # the cheapest of the dictionary
-    n_values: Count = 8  # tried for a constant inside a term, times three for a single one
-    header_bits: Weight = 3.0  # of a term that stands in the header, at most
+    n_terms: Count = 500  # the shortest of the term dictionary
+    n_values: Count = 8  # values per constant inside a term; three times as many for a single constant
+    header_bits: Weight = 3.0  # largest length of a term in the header
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledTerm:
-    """A term with its bits, its program, and the values to try for the constants inside."""
+    """A term with its bits, its program, and trial values of the constants inside."""
 
     expression: Expression
     bits: float
@@ -38,10 +38,10 @@ class CompiledTerm:
     values: np.ndarray  # [v, constants inside]
 
 
-class Vocabulary:
-    """The terms that a language can say, ready to be evaluated along a trajectory; divisors as terms of u^(n)."""
+class TermColumns:
+    """The terms and divisors of a language, evaluated along a trajectory. A divisor is a term in u^(n)."""
 
-    def __init__(self, language: Language, target: Target, settings: VocabularySettings = VocabularySettings()):
+    def __init__(self, language: Language, target: Target, settings: TermColumnSettings = TermColumnSettings()):
         grammar, allowed = language.grammar, language.allowed
         costs: dict[Expression, float] = {}
         headers = header_parts(grammar, allowed)
@@ -57,33 +57,33 @@ class Vocabulary:
             for e, bits in costs.items()
             if not any(is_input(n) for n in e.nodes())
         )
-        # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n): a divisor is missing where that term is.
+        # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n), so a divisor is ranked as the term h*u^(n).
         self.divisors: tuple[tuple[Expression, CompiledTerm], ...] = tuple(
             (divisor, _prepare(language.term(h) * highest, max(cost - plain_cost, 0.0), target, settings.n_values))
             for divisor, (cost, _) in headers.items()
             if (h := _varying_part(divisor)) is not None
         )
-        self._programs, self._owner, self._values = _together([*self.terms, *(term for _, term in self.divisors)])
+        self._programs, self._owner, self._values = _concatenate([*self.terms, *(term for _, term in self.divisors)])
 
     def columns(self, line: Linearisation) -> tuple[np.ndarray, np.ndarray]:
         """(columns [block, N, BLOCK] of terms, then divisors, along the trajectory; the owner [c] of each).
 
-        A column that is undefined somewhere, or that fills up the last block, is zero.
+        A column is zero if it is undefined somewhere, or pads the last block.
         """
         out = np.zeros((-(-len(self._owner) // BLOCK), len(line.t), BLOCK))
         evaluate_each(self._programs, self._owner, self._values, line.t, line.columns, line.inputs, 1e12, out)
         return out, self._owner
 
 
-def _together(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, np.ndarray]:
-    """(the programs of the terms end to end, the term of each row, the constants [row, constant])."""
+def _concatenate(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, np.ndarray]:
+    """(concatenated programs of the terms, term of each row, constants [row, constant])."""
     programs = [term.program for term in terms]
     p = np.array([term.values.shape[1] for term in terms], np.int64)
     rows = [len(term.values) for term in terms]
     values = np.zeros((sum(rows), max(p, default=0)))
     for begin, term in zip(np.cumsum([0, *rows]).tolist(), terms, strict=False):
         values[begin : begin + len(term.values), : term.values.shape[1]] = term.values
-    together = Programs(
+    joined = Programs(
         np.concatenate([program.code for program in programs]),
         np.cumsum([0, *(len(program.code) for program in programs)]),
         np.concatenate([program.literals for program in programs]),
@@ -93,7 +93,7 @@ def _together(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, np.n
         programs[0].constants_at,
         p,
     )
-    return together, np.repeat(np.arange(len(terms)), rows), values
+    return joined, np.repeat(np.arange(len(terms)), rows), values
 
 
 def _prepare(expression: Expression, bits: float, target: Target, n_values: int) -> CompiledTerm:
@@ -112,7 +112,7 @@ def _prepare(expression: Expression, bits: float, target: Target, n_values: int)
 
 
 def _varying_part(divisor: Expression) -> Expression | None:
-    """H of a divisor 1 + C*h; None for divisors of another form."""
+    """The part h of a divisor 1 + C*h; None for divisors of another form."""
     if divisor.head != "+" or len(divisor.args) != 2:
         return None
     parts = [p for p in divisor.args if p.head == "*" and p.args[0].head == "constant"]

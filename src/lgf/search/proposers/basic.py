@@ -1,7 +1,7 @@
-"""Proposers: where the skeletons come from. ask(n) gives proposals, tell(population) lets the proposer learn.
+"""Proposers of skeletons: ask(n) returns proposals, tell(population) updates the proposer.
 
-The three here know the weighted grammar only: Monte Carlo draws from it, enumeration lists it from the most probable
-structure on, evolution varies the summands of what fitted well. The guided flow stands behind the same protocol.
+These use only the weighted grammar: Monte Carlo samples it, enumeration lists the most probable structures first,
+evolution varies the summands of good candidates. The guided flow implements the same protocol.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,19 +21,19 @@ _BATCH = 64
 
 
 class Proposer(Protocol):
-    """Anything that proposes skeletons."""
+    """The protocol of all proposers."""
 
     def ask(self, n: int) -> list[Proposal]:
-        """About n proposals, duplicates among them allowed; an empty list means that there is nothing left."""
+        """About n proposals, possibly with duplicates; an empty list if none are left."""
         ...
 
     def tell(self, population: Population) -> None:
-        """Take note of everything evaluated so far."""
+        """Updates the proposer with all candidates so far."""
         ...
 
 
 def propose(language: Language, derivation: Derivation, origin: str) -> Proposal | None:
-    """The proposal that the derivation stands for, or None if it says no usable equation."""
+    """The proposal of the derivation; None if the derivation gives no usable equation."""
     skeleton = language.skeleton(derivation)
     if skeleton is None:
         return None
@@ -41,23 +41,23 @@ def propose(language: Language, derivation: Derivation, origin: str) -> Proposal
 
 
 class MonteCarloProposer:
-    """Independent draws from the weighted grammar, in turn from each language."""
+    """Independent samples of the weighted grammar of each language."""
 
     def __init__(self, languages: Sequence[Language], seed: int = 0):
         self._languages = tuple(languages)
         self._rng = np.random.default_rng([seed, 1])
 
     def ask(self, n: int) -> list[Proposal]:
-        """About n fresh draws."""
+        """About n new samples."""
         share = -(-n // len(self._languages))
-        found = []
+        proposals = []
         for language in self._languages:
             draws = sample(language.grammar, self._rng, share, language.allowed, max_order=language.max_order)
-            found += [propose(language, derivation, "monte carlo") for derivation in draws]
-        return [p for p in found if p is not None]
+            proposals += [propose(language, derivation, "monte carlo") for derivation in draws]
+        return [p for p in proposals if p is not None]
 
     def tell(self, population: Population) -> None:
-        """Nothing to learn."""
+        """Does nothing: the proposals do not depend on the population."""
 
 
 class EnumerationProposer:
@@ -71,32 +71,32 @@ class EnumerationProposer:
         self._heads = [next(stream, None) for _, stream in self._streams]
 
     def ask(self, n: int) -> list[Proposal]:
-        """The next n derivations that say an equation."""
-        found: list[Proposal] = []
-        while len(found) < n:
-            live = [i for i, head in enumerate(self._heads) if head is not None]
-            if not live:
+        """The next n derivations that give an equation."""
+        proposals: list[Proposal] = []
+        while len(proposals) < n:
+            open_streams = [i for i, head in enumerate(self._heads) if head is not None]
+            if not open_streams:
                 break
-            i = min(live, key=lambda i: self._heads[i][0])  # type: ignore[index]
+            i = min(open_streams, key=lambda i: self._heads[i][0])  # type: ignore[index]
             language, stream = self._streams[i]
             proposal = propose(language, self._heads[i][1], "enumeration")  # type: ignore[index]
             self._heads[i] = next(stream, None)
             if proposal is not None:
-                found.append(proposal)
-        return found
+                proposals.append(proposal)
+        return proposals
 
     def tell(self, population: Population) -> None:
-        """Nothing to learn."""
+        """Does nothing: the proposals do not depend on the population."""
 
 
 @dataclass(frozen=True)
 class EvolutionSettings:
-    """How candidates are varied; the moves have weights relative to each other."""
+    """How candidates are varied; the weights of the moves are relative."""
 
     elite: Count = 50  # candidates that are varied
-    elite_decay: Positive = 4.0  # they are drawn by rank, with a mean rank of the elite over this
-    fresh: Share = 0.2  # share of the proposals that are drawn from the grammar
-    second_move: Share = 0.3  # share of the variations that are two moves away
+    elite_decay: Positive = 4.0  # candidates are drawn by rank; the mean rank is elite / elite_decay
+    fresh: Share = 0.2  # share of the proposals sampled from the grammar
+    second_move: Share = 0.3  # share of the variations with two moves
     replace: Weight = 0.3
     add: Weight = 0.25
     drop: Weight = 0.15
@@ -114,7 +114,7 @@ class EvolutionSettings:
 
 
 class EvolutionProposer:
-    """Variations of the best candidates: a summand replaced, added, dropped, or taken from another; fresh draws too."""
+    """Variations of the best candidates (a summand replaced, added, dropped or exchanged), and new samples."""
 
     def __init__(self, languages: Sequence[Language], seed: int = 0, settings: EvolutionSettings = EvolutionSettings()):
         self._languages = {language.frame: language for language in languages}
@@ -127,7 +127,7 @@ class EvolutionProposer:
         self._pool: dict[Frame, list[tuple[int, ...]]] = {}
 
     def tell(self, population: Population) -> None:
-        """Take the best candidates as parents."""
+        """Takes the best candidates as parents."""
         self._parents = []
         for candidate in population.best(self._settings.elite):
             language = self._languages[candidate.skeleton.frame]
@@ -135,11 +135,11 @@ class EvolutionProposer:
                 self._parents.append((language, split(language.grammar, candidate.proposal.derivation)))
 
     def ask(self, n: int) -> list[Proposal]:
-        """About n proposals, of which a share is fresh."""
+        """About n proposals, a share of them new samples."""
         if not self._parents:
             return self._monte_carlo.ask(n)
         fresh = int(self._settings.fresh * n)
-        found = self._monte_carlo.ask(fresh)
+        proposals = self._monte_carlo.ask(fresh)
         for _ in range(n - fresh):
             rank = min(
                 int(self._rng.exponential(len(self._parents) / self._settings.elite_decay)), len(self._parents) - 1
@@ -147,11 +147,11 @@ class EvolutionProposer:
             language, blocks = self._parents[rank]
             proposal = propose(language, self._vary(language, blocks), "evolution")
             if proposal is not None:
-                found.append(proposal)
-        return found
+                proposals.append(proposal)
+        return proposals
 
     def _vary(self, language: Language, blocks: Blocks) -> Derivation:
-        """One or two moves away from the parent; a move that the grammar has no room for leaves it as it is."""
+        """The parent after one or two moves; a move that makes it too long for the grammar is skipped."""
         for _ in range(1 + (self._rng.random() < self._settings.second_move)):
             header, summands = blocks.header, list(blocks.summands)
             move = self._rng.choice(self._moves, p=self._chances)
@@ -161,10 +161,10 @@ class EvolutionProposer:
             elif move == "replace" and summands:
                 summands[at] = self._summand(language)
             elif move == "cross":
-                others = [b for other, b in self._parents if other is language and b.summands]
-                if others:
-                    other = others[int(self._rng.integers(len(others)))].summands
-                    summands.append(other[int(self._rng.integers(len(other)))])
+                mates = [b for parent_language, b in self._parents if parent_language is language and b.summands]
+                if mates:
+                    donor = mates[int(self._rng.integers(len(mates)))].summands
+                    summands.append(donor[int(self._rng.integers(len(donor)))])
             elif move == "header":
                 header = self._blocks(language).header
             else:
@@ -181,7 +181,7 @@ class EvolutionProposer:
         return split(language.grammar, draw)
 
     def _summand(self, language: Language) -> tuple[int, ...]:
-        """A fresh summand as it occurs in draws from the grammar."""
+        """A summand from a sample of the grammar."""
         pool = self._pool.setdefault(language.frame, [])
         while not pool:
             draws = sample(language.grammar, self._rng, _BATCH, language.allowed, max_order=language.max_order)
@@ -190,19 +190,19 @@ class EvolutionProposer:
 
 
 class MixedProposer:
-    """Proposers side by side, each with a share; what one cannot give, those after it do.
+    """A mixture of proposers by their shares; if one runs short, the proposers after it fill the gap.
 
-    None in place of a proposer stands for one that gives nothing.
+    None in place of a proposer means that it proposes nothing.
     """
 
     def __init__(self, parts: Sequence[tuple[Proposer | None, float]]):
-        left = [sum(share for _, share in parts[i:]) for i in range(len(parts))]
-        # Each is asked for its share of what those before it left, the last one for all of it.
-        able = [(p, share / rest) for (p, share), rest in zip(parts, left, strict=True) if p is not None]
-        self._parts = [*able[:-1], (able[-1][0], 1.0)]
+        remaining = [sum(share for _, share in parts[i:]) for i in range(len(parts))]
+        # Each share is relative to what the proposers before remaining over; the last proposer fills the rest.
+        usable = [(p, share / rest) for (p, share), rest in zip(parts, remaining, strict=True) if p is not None]
+        self._parts = [*usable[:-1], (usable[-1][0], 1.0)]
 
     def tell(self, population: Population) -> None:
-        """All learn."""
+        """Updates every proposer."""
         for proposer, _ in self._parts:
             proposer.tell(population)
 
@@ -210,7 +210,7 @@ class MixedProposer:
         """About n proposals, in the order of the proposers."""
         proposals: list[Proposal] = []
         for proposer, share in self._parts:
-            wanted = int(share * (n - len(proposals)))
-            if wanted > 0:
-                proposals += proposer.ask(wanted)
+            count = int(share * (n - len(proposals)))
+            if count > 0:
+                proposals += proposer.ask(count)
         return proposals

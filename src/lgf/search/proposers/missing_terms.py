@@ -1,9 +1,9 @@
-"""What is missing from a good equation, given its residual: terms ranked by how much of the residual they explain.
+"""Proposals that add missing terms to good equations, ranked by how much of the residual a term explains.
 
-The residual of a fitted equation is projected on the linear responses of the record to every term that the grammar can
-say (see `sensitivity`), after the equation's own constants have been projected out. The share of the residual that a
-term explains, against the bits that it costs, ranks the terms to add. Dropping or swapping a summand is ranked the same
-way. The ranking decides what is fitted first; the fit decides what is better.
+The residual of a fitted equation is projected on the linear response of the record to each term of the grammar (see
+`sensitivity`), after the equation's own constants have been projected out. Terms to add are ranked by the share of the
+residual that they explain and by their bits. Dropping or swapping a summand is ranked the same way. The ranking only
+sets the order of the fits.
 """
 
 import heapq
@@ -22,7 +22,7 @@ from lgf.language.language import Language, term_of
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.basic import propose
 from lgf.search.sensitivity import Linearisation, linearise
-from lgf.search.term_columns import Vocabulary, VocabularySettings
+from lgf.search.term_columns import TermColumns, TermColumnSettings
 from lgf.settings.ranges import Count, Share, Weight
 from lgf.solver.program import compile_skeleton
 
@@ -31,22 +31,22 @@ Parts = tuple[Expression, ...]
 
 @dataclass(frozen=True)
 class MissingSettings:
-    """How terms are ranked."""
+    """How changes of an equation are ranked."""
 
-    vocabulary: VocabularySettings = VocabularySettings()
-    trust: Weight = 30.0  # how many independent samples the share of an explained residual is worth
+    vocabulary: TermColumnSettings = TermColumnSettings()
+    trust: Weight = 30.0  # effective number of independent samples of the residual
     bits_weight: Weight = 2.0  # nats per bit
     per_candidate: Count = 60
-    swap_share: Share = 0.25  # of these, most that exchange one and the same term
+    swap_share: Share = 0.25  # largest share of these that swap the same term
     elite: Count = 20
-    front_share: Share = 0.25  # so many more, relative to the elite, of the Pareto front
-    rank_weight: Weight = 2.0  # places in the queue that a candidate's rank costs its changes
-    looked_at: Count = 6  # candidates whose changes are ranked anew, each time
+    front_share: Share = 0.25  # candidates added from the Pareto front, relative to the elite
+    rank_weight: Weight = 2.0  # places in the queue lost per rank of the candidate
+    looked_at: Count = 6  # new candidates ranked per iteration
 
 
 @dataclass(frozen=True)
 class Move:
-    """A change of an equation: the terms it leads to, over a divisor, and its score (smaller is more promising)."""
+    """A change of an equation: its new terms and divisor, and a score (smaller is more promising)."""
 
     score: float
     kind: str
@@ -54,58 +54,58 @@ class Move:
     divisor: Expression
 
 
-def moves(candidate: Candidate, target: Target, vocabulary: Vocabulary, settings: MissingSettings) -> list[Move]:
+def moves(candidate: Candidate, target: Target, columns: TermColumns, settings: MissingSettings) -> list[Move]:
     """The most promising changes of the candidate, best first."""
-    line = linearise(candidate, target)
-    if line is None:
+    linearisation = linearise(candidate, target)
+    if linearisation is None:
         return []
-    parts, divisor, owners = _state(candidate)
-    n_terms, unlisted = len(vocabulary.terms), settings.vocabulary.header_bits
-    bits = np.array([t.bits for t in vocabulary.terms] + [t.bits for _, t in vocabulary.divisors])
-    comparison = Comparison(line, *vocabulary.columns(line), len(bits))
-    found: list[Move] = []
+    parts, divisor, owners = _terms_of(candidate)
+    n_terms, unlisted = len(columns.terms), settings.vocabulary.header_bits
+    bits = np.array([t.bits for t in columns.terms] + [t.bits for _, t in columns.divisors])
+    comparison = Comparison(linearisation, *columns.columns(linearisation), len(bits))
+    ranked: list[Move] = []
 
-    def extend(kept: Parts, share: np.ndarray, offset: float, kind: str, n: int) -> None:
+    def extend(others: Parts, share: np.ndarray, offset: float, kind: str, n: int) -> None:
         score = offset + settings.trust * np.log(1.0 - np.minimum(share, 0.999)) + settings.bits_weight * bits
-        for i in np.argsort(score, kind="stable")[: n + len(kept)]:
+        for i in np.argsort(score, kind="stable")[: n + len(others)]:
             if i >= n_terms:
                 if divisor == ONE:
-                    found.append(Move(float(score[i]), "divide", kept, vocabulary.divisors[i - n_terms][0]))
-            elif vocabulary.terms[i].expression not in kept:
-                found.append(Move(float(score[i]), kind, (*kept, vocabulary.terms[i].expression), divisor))
+                    ranked.append(Move(float(score[i]), "divide", others, columns.divisors[i - n_terms][0]))
+            elif columns.terms[i].expression not in others:
+                ranked.append(Move(float(score[i]), kind, (*others, columns.terms[i].expression), divisor))
 
-    total, share = comparison.explained(list(range(len(line.own))))
+    total, share = comparison.explained(list(range(len(linearisation.own))))
     extend(parts, share, 0.0, "add", settings.per_candidate)
     for i, part in enumerate(parts):
         if is_input(part) or not owners[i]:
             continue
-        kept = parts[:i] + parts[i + 1 :]
-        (constant, row), taken = owners[i][0], {row for _, row in owners[i]}
-        rows = [r for r in range(len(line.own)) if r not in taken]
-        larger, share = comparison.explained(rows, candidate.fit.values[constant], row)
-        loss = settings.trust * np.log(max(larger / max(total, 1e-300), 1e-9))
-        cost = settings.bits_weight * next((t.bits for t in vocabulary.terms if t.expression == part), unlisted)
-        found.append(Move(float(loss - cost), "drop", kept, divisor))
-        extend(kept, share, float(loss - cost), "swap", int(settings.swap_share * settings.per_candidate))
-    return sorted(found, key=lambda m: m.score)[: settings.per_candidate]
+        others = parts[:i] + parts[i + 1 :]
+        (constant, row), removed = owners[i][0], {row for _, row in owners[i]}
+        rows = [r for r in range(len(linearisation.own)) if r not in removed]
+        without, share = comparison.explained(rows, candidate.fit.values[constant], row)
+        loss = settings.trust * np.log(max(without / max(total, 1e-300), 1e-9))
+        cost = settings.bits_weight * next((t.bits for t in columns.terms if t.expression == part), unlisted)
+        ranked.append(Move(float(loss - cost), "drop", others, divisor))
+        extend(others, share, float(loss - cost), "swap", int(settings.swap_share * settings.per_candidate))
+    return sorted(ranked, key=lambda m: m.score)[: settings.per_candidate]
 
 
 class Comparison:
-    """The answers to all terms beside the residual and the candidate's own answers, by their products alone."""
+    """Inner products of the responses to all terms with the residual and with the candidate's own responses."""
 
     def __init__(self, line: Linearisation, columns: np.ndarray, owner: np.ndarray, n_terms: int):
-        answers = line.responses(columns)
-        squares = np.einsum("brk,brk->bk", answers, answers).ravel()[: len(owner)]
+        responses = line.responses(columns)
+        squares = np.einsum("brk,brk->bk", responses, responses).ravel()[: len(owner)]
         scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-        products = np.concatenate([line.own, line.residual[None]]) @ answers  # [block, own and residual, BLOCK]
+        products = np.concatenate([line.own, line.residual[None]]) @ responses  # [block, own and residual, BLOCK]
         products = products.swapaxes(1, 2).reshape(-1, len(line.own) + 1)[: len(owner)] * scale[:, None]
         self._line, self._owner, self._n_terms = line, owner, n_terms
         self._with_own, self._with_residual = products[:, :-1], products[:, -1]
 
     def explained(self, rows: list[int], value: float = 0.0, row: int = 0) -> tuple[float, np.ndarray]:
-        """(what the own answers of these rows leave of the residual, the share of it that each term explains).
+        """(residual not explained by the candidate's own responses `rows`, share of it that each term explains).
 
-        A term taken out gives `value` times its answer, the own one of `row`, back to the residual.
+        If a term is removed, `value` times its own response, `row`, is added back to the residual.
         """
         line = self._line
         residual, products = line.residual, self._with_residual
@@ -117,9 +117,9 @@ class Comparison:
             sizes = np.linalg.norm(own, axis=1)
             sizes[sizes == 0.0] = 1.0
             u, s, basis = np.linalg.svd(own / sizes[:, None], full_matrices=False)
-            sound = s > 1e-9 * max(float(s[0]), 1e-300)
-            basis = basis[sound]
-            inside = (self._with_own[:, rows] / sizes) @ (u[:, sound] / s[sound])
+            nonzero = s > 1e-9 * max(float(s[0]), 1e-300)
+            basis = basis[nonzero]
+            inside = (self._with_own[:, rows] / sizes) @ (u[:, nonzero] / s[nonzero])
             known = basis @ residual
             residual, products = residual - known @ basis, products - inside @ known
             free = free - np.einsum("ck,ck->c", inside, inside)
@@ -130,14 +130,14 @@ class Comparison:
         return left, best / max(left, 1e-300)
 
 
-def _state(candidate: Candidate) -> tuple[Parts, Expression, list[list[tuple[int, int]]]]:
-    """(terms, divisor, for each term its constants with their rows among the candidate's own answers).
+def _terms_of(candidate: Candidate) -> tuple[Parts, Expression, list[list[tuple[int, int]]]]:
+    """(terms, divisor, for each term its constants with their rows among the candidate's own responses).
 
-    The coefficient comes first; a term without an open coefficient has no constants to take out.
+    The coefficient comes first. A term without an open coefficient has an empty list: it cannot be removed.
     """
     equation = compile_skeleton(candidate.skeleton).equations[0]
     row_of = {int(c): r for r, c in enumerate([*equation.linear, *equation.nonlinear])}
-    terms, divisor = _taken_apart(candidate.skeleton)
+    terms, divisor = _split_divisor(candidate.skeleton)
     owners = []
     for summand in terms:
         first = summand.args[0] if summand.head == "*" else summand
@@ -146,8 +146,8 @@ def _state(candidate: Candidate) -> tuple[Parts, Expression, list[list[tuple[int
     return tuple(term_of(summand) for summand in terms), divisor, owners
 
 
-def _taken_apart(skeleton: Skeleton) -> tuple[Parts, Expression]:
-    """(summands, divisor); a common divisor is taken apart only if the right side is (sum)/(divisor)."""
+def _split_divisor(skeleton: Skeleton) -> tuple[Parts, Expression]:
+    """(summands, divisor) of the right side; the divisor is 1 unless the right side is (sum)/(divisor)."""
     divisor, body = ONE, skeleton.right
     if body.head == "*" and len(body.args) == 2 and body.args[0].head == "+" and body.args[1].head == "^":
         body, below = body.args
@@ -156,7 +156,7 @@ def _taken_apart(skeleton: Skeleton) -> tuple[Parts, Expression]:
 
 
 class MissingTermProposer:
-    """Changes of the best candidates, the most promising first; better candidates have their say earlier."""
+    """Changes of the best candidates, the most promising first; changes of better candidates come earlier."""
 
     def __init__(
         self,
@@ -167,21 +167,22 @@ class MissingTermProposer:
         self._languages = {language.frame: language for language in languages}
         self._targets = targets
         self._settings = settings
-        self._vocabularies = {
-            o: Vocabulary(language, targets[o], settings.vocabulary) for o, language in self._languages.items()
+        self._columns = {
+            frame: TermColumns(language, targets[frame], settings.vocabulary)
+            for frame, language in self._languages.items()
         }
         self._moves: dict[str, list[Move]] = {}
         self._queue: list[tuple[float, int, Frame, Move]] = []  # (priority, number, frame, move)
-        self._known: set[str] = set()  # structures of the population, whose terms count as proposed
+        self._known: set[str] = set()  # structures of the population
         self._made: set[tuple[frozenset[Expression], Expression]] = set()
 
     def tell(self, population: Population) -> None:
-        """Rank the changes of candidates not looked at before, and queue them anew by today's ranking."""
+        """Ranks the changes of new candidates, and rebuilds the queue by the present ranking."""
         self._queue = []
         for candidate in population:
             if candidate.skeleton.structure not in self._known:
                 self._known.add(candidate.skeleton.structure)
-                terms, divisor = _taken_apart(candidate.skeleton)
+                terms, divisor = _split_divisor(candidate.skeleton)
                 self._made.add((frozenset(map(term_of, terms)), divisor))
         number = looked_at = 0
         front = sorted(population.front(), key=lambda c: c.objective)[
@@ -193,17 +194,15 @@ class MissingTermProposer:
                 if looked_at == self._settings.looked_at:
                     continue
                 looked_at += 1
-                self._moves[structure] = moves(
-                    candidate, self._targets[frame], self._vocabularies[frame], self._settings
-                )
+                self._moves[structure] = moves(candidate, self._targets[frame], self._columns[frame], self._settings)
             for place, move in enumerate(self._moves[structure]):
                 heapq.heappush(self._queue, (place + self._settings.rank_weight * rank, number, frame, move))
                 number += 1
 
     def ask(self, n: int) -> list[Proposal]:
-        """The n most promising changes that were not proposed before."""
-        found: list[Proposal] = []
-        while self._queue and len(found) < n:
+        """The n most promising changes not proposed before."""
+        proposals: list[Proposal] = []
+        while self._queue and len(proposals) < n:
             _, _, frame, move = heapq.heappop(self._queue)
             key = (frozenset(move.parts), move.divisor)
             if key in self._made:
@@ -211,9 +210,9 @@ class MissingTermProposer:
             self._made.add(key)
             proposal = self._proposal(self._languages[frame], move)
             if proposal is not None:
-                found.append(proposal)
-        return found
+                proposals.append(proposal)
+        return proposals
 
     def _proposal(self, language: Language, move: Move) -> Proposal | None:
-        said = cheapest(language.grammar, language.allowed, language.sentence_parts(move.parts), move.divisor)
-        return None if said is None else propose(language, said[1], f"missing: {move.kind}")
+        derived = cheapest(language.grammar, language.allowed, language.sentence_parts(move.parts), move.divisor)
+        return None if derived is None else propose(language, derived[1], f"missing: {move.kind}")
