@@ -1,1 +1,1 @@
-"""How this project measures itself: `python -m benchmarks COMMAND`, from the root of the repository."""
+"""Benchmarks of the project: `python -m benchmarks COMMAND`, from the root of the repository."""

@@ -20,14 +20,14 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that the arguments name."""
+    """Runs the command named by the arguments."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser("python -m benchmarks", description=sys.modules["benchmarks"].__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     named = given[0] if given else None
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_)
-        if name == named:  # the others are not imported: some take seconds
+        if name == named:  # the others are not imported, because some take seconds
             loaded = import_module(f"benchmarks.{module}")
             loaded.add_arguments(command)
             command.set_defaults(main=loaded.main)

@@ -1,4 +1,4 @@
-"""Choosing named problems on the command line, and the truth about them as the search would state it."""
+"""Selection of named problems on the command line, and their true structure in the form of the search."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def benchmark_of(problem: str) -> str:
 
 
 def chosen(only: str | None, benchmarks: Sequence[str] = BENCHMARKS) -> list[NamedProblem]:
-    """The problems of these benchmarks; of them only those listed: "b1,b3/duffing" is all of b1 and one of b3."""
+    """The problems of these benchmarks, or only those listed: "b1,b3/duffing" is all of b1 and one of b3."""
     among = [p for p in problems().values() if benchmark_of(p.id) in benchmarks]
     if only is None:
         return among
@@ -31,17 +31,17 @@ def chosen(only: str | None, benchmarks: Sequence[str] = BENCHMARKS) -> list[Nam
 
 
 def stated(skeleton: Skeleton) -> Skeleton:
-    """The same structure in the form in which the search states it; of a squared equation that is one branch."""
+    """The structure in the form that the search uses; for a squared equation, one branch."""
     return linear_form(explicit_form(branch_form(skeleton)))
 
 
 def true_skeleton(problem: NamedProblem) -> Skeleton:
-    """The structure of the true equation in the form in which the search states it."""
+    """The true structure in the form that the search uses."""
     return stated(problem.true_equation().skeleton)
 
 
 def written_skeleton(problem: NamedProblem) -> Skeleton:
-    """The structure as the benchmark writes it: its numbers are the constants, but for 0, 1 and exponents.
+    """The structure as the benchmark writes it: numbers are constants, except 0, 1 and exponents.
 
     "0.21-sin(u)" has one constant, where the search would fit two; the floor belongs to this form.
     """

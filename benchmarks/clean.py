@@ -1,4 +1,4 @@
-"""Textbook systems without noise, as they are and with rounded values: are the right terms found, with nothing given?
+"""Discovery of textbook systems from clean or rounded data, without any knowledge given.
 
 `python -m benchmarks clean [--digits 3] [--noise 0.001]` prints a line for each system of `clean.toml` and writes
 `results/clean.json`. Times are processor seconds on one core.
@@ -22,7 +22,7 @@ FILE = RESULTS / "clean.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which data, which problems."""
+    """Adds the options of the command."""
     parser.add_argument("--digits", type=int, help="round the values to so many significant digits")
     parser.add_argument("--noise", type=float, default=0.0, help="standard deviations of white noise")
     parser.add_argument("--only", default="", help="problems whose name contains this")
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Discover each and print whether the terms are right."""
+    """Discovers each system and prints whether its terms are right."""
     key = f"{args.digits} digits" if args.digits else f"noise {args.noise:g}" if args.noise else "clean"
     rows = []
     for problem in problems():
@@ -63,7 +63,7 @@ def record(problem: dict[str, Any], digits: int | None = None, noise: float = 0.
 
 
 def answer(problem: dict[str, Any], digits: int | None, noise: float) -> dict[str, Any]:
-    """What the default settings find, and whether it has the terms of the truth and no others."""
+    """The equation found with the default settings, and whether it has exactly the true terms."""
     t, u = record(problem, digits, noise)
     started = time.process_time()
     model = LatentGrammarFlow().fit(t, u)

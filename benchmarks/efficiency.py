@@ -1,4 +1,4 @@
-"""Evaluations until the chosen equation is right: what guidance is worth.
+"""The number of evaluations until the chosen equation is right, for each proposer.
 
 For each problem and search seed every method proposes skeletons; the fit, the data (noise seed 0) and the choice (the
 smallest description length so far) are the same for all. A run ends at the first evaluation at which the chosen
@@ -43,7 +43,7 @@ from lgf.smoothing.complete import complete
 OTHERS = ("b1/10", "b1/13", "b1/27", "b1/28", "b2/ode2", "b2/nlode2", "b2/nlode3", "b2/nlode5")
 RESULTS = Path(__file__).parent / "results" / "efficiency.jsonl"
 BUDGET = 2000
-# Sampled from noise, as the paper does; nothing screened or renoised.
+# As in the paper: samples from pure noise, no screening, no renoising.
 UNGUIDED = replace(
     PAPER.flow, guided=False, stability=False, static=False, growth=1.5, sampling=SamplingSettings(steps=10)
 )
@@ -86,14 +86,14 @@ class Hit(Exception):
 
 
 class Course:
-    """A mapper that fits each sentence about a problem once, counts, and ends the run at a hit."""
+    """A mapper that fits each sentence once, counts evaluations, and ends the run at a hit."""
 
     def __init__(self, problem: NamedProblem, target: Target, fitted: dict[tuple[str, float], tuple[Candidate, float]]):
         self.problem, self.target, self.fitted = problem, target, fitted
         self.truth = problem.true_equation().skeleton.structure
         self.count = 0
-        self.fitting = 0.0  # processor seconds that the fits of this run take, kept ones included
-        self.away = 0.0  # processor seconds spent in here
+        self.fitting = 0.0  # processor seconds of the fits of this run, including cached fits
+        self.away = 0.0  # processor seconds spent in the mapper
         self.chosen: Candidate | None = None
 
     def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
@@ -105,7 +105,7 @@ class Course:
             self.away += time.process_time() - began
 
     def _candidate(self, evaluator: Evaluator, proposal: Proposal) -> Candidate:
-        sentence = proposal.skeleton.structure, proposal.bits  # one structure may be said in dearer words
+        sentence = proposal.skeleton.structure, proposal.bits  # derivations of a structure differ in length
         if sentence not in self.fitted:
             began = time.process_time()
             self.fitted[sentence] = evaluator(proposal), time.process_time() - began
@@ -129,7 +129,7 @@ class Course:
 def study(
     problem_id: str, model: str, budget: int, seeds: int, done: set[tuple], file: Path, methods: Sequence[str]
 ) -> None:
-    """These methods on one problem, a line per run."""
+    """Runs the methods on one problem and writes a line per run."""
     named = problems()[problem_id]
     problem = named.observe(seed=0)
     (frame,) = problem.frames
@@ -166,7 +166,7 @@ def study(
 
 
 def finished(file: Path = RESULTS, budget: int = BUDGET) -> list[dict]:
-    """The lines of the runs of this budget that were finished."""
+    """The lines of the finished runs of this budget."""
     return [row for row in rows(file) if row["budget"] == budget]
 
 
@@ -229,7 +229,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Run what is not there yet, and print the table."""
+    """Runs what is missing, and prints the table."""
     done = {(x["problem"], x["model"], x["method"], x["seed"]) for x in finished(args.out, args.budget)}
     b4 = [i for i in problems() if i.startswith("b4/")]
     b3 = [i for i in problems() if i.startswith("b3/")]
@@ -237,7 +237,7 @@ def main(args: argparse.Namespace) -> None:
     if args.only:
         work = [w for w in work if w[0] in args.only.split(",")]
     if not args.table:
-        warm_up()  # or the first fit would be charged with the compilation
+        warm_up()  # so that the first fit does not include compilation
         for problem_id, model in work:
             study(problem_id, model, args.budget, args.seeds, done, args.out, args.methods.split(";"))
     found = table(finished(args.out, args.budget))

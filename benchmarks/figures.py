@@ -21,7 +21,7 @@ from lgf.equation.system import System
 from lgf.solver.solve import solve
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # after the choice of the back end
+import matplotlib.pyplot as plt  # after the backend is set
 
 _SMALLEST = 1e-4
 
@@ -86,7 +86,7 @@ def _draw(axes: Any, problem: NamedProblem, line: dict[str, Any] | None) -> None
 
 
 def evaluations(folder: Path, out: Path) -> Path | None:
-    """A dot for each problem and way of proposing: evaluations until the chosen equation is right."""
+    """Evaluations until the chosen equation is right, for each problem and proposer."""
     study = folder / "efficiency.jsonl"
     if not study.exists():
         return None
@@ -133,7 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Draw everything that there are results for."""
+    """Draws all figures for which there are results."""
     drawn = [violin(args.results, args.out)] + [trajectories(b, args.results, args.out) for b in ("b2", "b3")]
     drawn += [evaluations(args.results, args.out), variants_drawn(args.results, args.out)]
     for file in drawn:

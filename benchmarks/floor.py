@@ -1,4 +1,4 @@
-"""`floor`: the true structures, fitted from no start, against the errors that the noise leaves in any case."""
+"""`floor`: errors of the true structures, fitted without an initial guess, against the error floor set by the noise."""
 
 import argparse
 import json
@@ -39,7 +39,7 @@ class Fit:
 
 
 def fit_truth(problem: NamedProblem, seed: int, form: str = "written") -> Fit:
-    """The default fit from no start, then the finalists' refit, each scored by the independent judge."""
+    """The default fit without an initial guess, then the finalists' refit, each scored by the independent solver."""
     data = problem.observe(seed=seed)
     frame = frame_of(data, problem.order)
     completions = [complete(o, frame, "auto", data.signals(e)) for e, o in enumerate(data.observations)]
@@ -62,7 +62,7 @@ def fit_truth(problem: NamedProblem, seed: int, form: str = "written") -> Fit:
 
 
 def summarise(problem: NamedProblem, fits: Sequence[Fit]) -> dict:
-    """One problem's figures: errors are means over the seeds, the ratio is that of u."""
+    """The results of one problem: mean errors over the seeds, and the ratio for u."""
     errors = _mean_errors([f.refitted for f in fits])
     return {
         "problem": problem.id,
@@ -98,9 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print the floor problem by problem."""
+    """Prints the floor of each problem."""
     named = chosen(args.only)
-    fit_truth(named[0], 0)  # so that the first problem's time is not that of loading the kernels
+    fit_truth(named[0], 0)  # loads the kernels, so that the first problem's time does not include it
     print(f"{'':26s}{'u':>8s} {'du':>8s} {'d2u':>8s}   {'floor u':>8s} {'ratio':>6s} {'fit ms':>8s} {'refit ms':>8s}")
     summaries = []
     for problem in named:

@@ -1,4 +1,4 @@
-"""`flow`: what the trained flows do and take: guided samples, training of a predictor, and the Taylor approximation."""
+"""`flow`: quality and run time of the trained flows: guided samples, predictor training, Taylor approximation."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ from lgf.latent.sampling import SamplingSettings, sample
 
 SAMPLES = 1000
 POINTS = 10_000
-LONGER = PredictorSettings(steps=400, batch=256)  # for the comparison of the two guidances: a predictor well trained
+LONGER = PredictorSettings(steps=400, batch=256)  # a well-trained predictor, to compare exact and Taylor guidance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print the figures of each model."""
+    """Prints the results of each model."""
     report: dict[str, Any] = {
         "machine": machine(), "versions": versions(), "load": load_average(), "threads": torch.get_num_threads(),
     }  # fmt: skip

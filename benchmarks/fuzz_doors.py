@@ -1,9 +1,9 @@
-"""Throws hostile inputs at every door of the package and reports what should not have happened.
+"""Fuzzes every entry point of the package with hostile inputs and reports faults.
 
 python -m benchmarks.fuzz_doors 1000000 [--seed 0] [--jobs 1] [--doors grammar,run] [--json FILE] [--keep FOLDER]
 
-An input may be accepted, or refused by a documented error in plain words. A fault is anything else: another error, code
-run, a file written elsewhere, too much time or memory. The first input of every kind of fault is kept in a folder.
+An input may be accepted, or rejected with a documented error. Anything else is a fault: another error, code
+execution, a file written elsewhere, too much time or memory. The first input of each kind of fault is saved.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Batch:
 
 @dataclass
 class Tally:
-    """What became of the inputs of one door; faults by their kind, with how many and the first one."""
+    """Outcomes of the inputs of one entry point; faults by kind, with their number and the first input."""
 
     inputs: int = 0
     accepted: int = 0
@@ -57,7 +57,7 @@ class Tally:
         known["count"] += count
 
     def add(self, other: "Tally") -> None:
-        """Adds what another one counted."""
+        """Adds the counts of another tally."""
         for name in ("inputs", "accepted", "refused", "cpu_seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if other.slowest_ms > self.slowest_ms:
@@ -67,7 +67,7 @@ class Tally:
 
 
 def examine(door: Door, seed: int, start: int, stop: int, watch: Watch, at: Any = None) -> Tally:
-    """What becomes of these inputs; `at` (a shared number) tells another process which one is at work."""
+    """The tally of these inputs; `at` (a shared number) holds the number of the current input."""
     tally = Tally()
     folder = Path(watch.folder)
     for index in range(start, stop):
@@ -87,7 +87,7 @@ def examine(door: Door, seed: int, start: int, stop: int, watch: Watch, at: Any 
 
 
 def fuzz(n: int, seed: int = 0, jobs: int = 1, names: Sequence[str] = (), keep: Path | None = None) -> dict[str, Tally]:
-    """Tallies by door of about n inputs, shared among the doors; the first input of each kind of fault is kept."""
+    """Tallies by entry point of about n inputs in total; the first input of each kind of fault is saved."""
     with tempfile.TemporaryDirectory(prefix="lgf-fuzz-") as folder:
         scratch = Path(folder)
         doors = [door for door in make_doors(scratch) if not names or door.name in names]
@@ -111,7 +111,7 @@ def fuzz(n: int, seed: int = 0, jobs: int = 1, names: Sequence[str] = (), keep: 
 
 
 def _supervised(batches: list[Batch], seed: int, scratch: Path, job: int) -> Iterator[tuple[str, Tally]]:
-    """Tallies of the batches, made in a process of their own; when an input kills it, another goes on."""
+    """Tallies of the batches, run in a separate process; if an input kills it, a new process continues."""
     context = multiprocessing.get_context("spawn")
     while batches:
         at = context.Value("q", -1, lock=False)
@@ -131,18 +131,18 @@ def _supervised(batches: list[Batch], seed: int, scratch: Path, job: int) -> Ite
         batches = batches[done:]
         if batches:
             cut, killer = batches[0], at.value
-            if killer < 0 or (process.exitcode or 0) >= 0:  # not ended by a signal: by an error of the fuzzer's own
+            if killer < 0 or (process.exitcode or 0) >= 0:  # ended by an error of the fuzzer itself, not by a signal
                 raise RuntimeError(f"the fuzzer failed at input {killer} of {cut.door}; its traceback stands above.")
             tally = Tally(inputs=1)
             tally.blame(f"the process died (code {process.exitcode})", killer, "")
             yield cut.door, tally
-            # what went before in this batch was examined, but its tally died too
+            # the earlier inputs of this batch were examined, but their tally was lost
             pieces = [Batch(cut.door, cut.start, killer), Batch(cut.door, killer + 1, cut.stop)]
             batches = [piece for piece in pieces if piece.start < piece.stop] + batches[1:]
 
 
 def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, results: Connection) -> None:
-    torch.set_num_threads(1)  # others would be counted as time of the input
+    torch.set_num_threads(1)  # time of other threads would be counted for the input
     folder = scratch / f"job-{job}"
     folder.mkdir(exist_ok=True)
     doors = {door.name: door for door in make_doors(scratch)}
@@ -151,16 +151,16 @@ def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, res
     for name in {batch.door for batch in batches}:
         warm(doors[name], folder)
     gc.collect()
-    gc.freeze()  # what was loaded is not looked through again at the expense of an input
+    gc.freeze()  # garbage collection of loaded modules must not count as time of an input
     bound_process()
-    warnings.simplefilter("ignore")  # what numpy says of huge numbers is no complaint to a user
+    warnings.simplefilter("ignore")  # numpy's overflow warnings are not faults
     for batch in batches:
         results.send(examine(doors[batch.door], seed, batch.start, batch.stop, watch, at))
     results.close()
 
 
 def warm(door: Door, folder: Path) -> None:
-    """Lets sound inputs and some others through, unwatched, so that what is imported and compiled once is."""
+    """Runs some inputs unmeasured, so that imports and compilation are done."""
     for made in door.sound:
         door.enter(made, folder)
     for index in range(_WARM):
@@ -171,7 +171,7 @@ def warm(door: Door, folder: Path) -> None:
 
 
 def _keep(door: Door, seed: int, index: int, keep: Path) -> Path:
-    """Writes the input into the folder; gives where."""
+    """The path of the input, written into the folder."""
     made = door.input(seed, index)
     path = keep / f"{door.name}-{seed}-{index}"
     files = made if isinstance(made, dict) else {"input": made}

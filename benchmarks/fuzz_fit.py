@@ -1,4 +1,4 @@
-"""Fits random skeletons of every grammar, and a hostile set, and looks for crashes, NaN and slow ones.
+"""Fits random skeletons of every grammar, and a hostile set, to find crashes, NaN and slow fits.
 
 python -m benchmarks.fuzz_fit 100000 [--jobs 2] [--json FILE]
 """
@@ -32,7 +32,7 @@ HOSTILE = [
 
 
 def run_batch(grammar_name: str, problem_id: str, n: int, seed: int) -> tuple[list[float], Counter, list[str]]:
-    """(CPU seconds of each fit, statuses, complaints) of n random skeletons on one problem."""
+    """(CPU seconds of each fit, statuses, faults) of n random skeletons on one problem."""
     problem = problems()[problem_id].observe(seed=0)
     frame = problem.frames[0]
     completions = [complete(o, frame, "whittaker", problem.signals(e)) for e, o in enumerate(problem.observations)]
@@ -54,7 +54,7 @@ def run_batch(grammar_name: str, problem_id: str, n: int, seed: int) -> tuple[li
 
 
 def fuzz(n: int, jobs: int = 1) -> dict:
-    """Figures over about n skeletons."""
+    """Statistics of about n skeletons."""
     batch = 500
     rounds = max(1, n // (batch * len(STAGES)))
     work = [(g, p, batch, seed) for seed in range(rounds) for g, p in STAGES]

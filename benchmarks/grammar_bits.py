@@ -1,4 +1,4 @@
-"""What a grammar is worth: the bits of true equations, and its redundancy. `python benchmarks/grammar_bits.py`.
+"""Quality of a grammar: the bits of true equations, and its redundancy. `python benchmarks/grammar_bits.py`.
 
 Bits of an equation are those of the cheapest derivation with its structure, order and forcing being known. How far
 to trust them: the rules of grammar `standard`, and first guesses of its weights, were written by someone who had read

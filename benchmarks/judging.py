@@ -1,4 +1,4 @@
-"""What is said about a found equation: its errors, its structure, how it generalises, and why the truth was missed."""
+"""Scores of a discovered equation: errors, structure, generalisation, and why the truth was missed."""
 
 import math
 from dataclasses import replace
@@ -22,7 +22,7 @@ from lgf.solver.trajectory import SolveStatus, relative_l2
 
 
 def judged(problem: NamedProblem, equation: System) -> dict[str, Any]:
-    """Errors, complexity by the paper's count, exact structure or not, and generalisation where it can be tested."""
+    """Errors, the paper's complexity, whether the structure is exact, and generalisation where it can be tested."""
     facts = {
         "equation": equation.text,
         "errors": errors_of(problem.score(equation)),
@@ -43,7 +43,7 @@ def errors_of(score: Score) -> list[float]:
 def from_other_start(problem: NamedProblem, equation: System) -> dict[str, Any] | None:
     """Relative L2 error (at most 1) and R2 (at least -1) of u from the problem's other initial state, if it has one.
 
-    "own" says whether that state is a choice of this project's, none being published.
+    "own" is true if that state was chosen by this project because none is published.
     """
     own = problem.other_initial is None
     start = problem.own_other_initial if own else problem.other_initial
@@ -61,7 +61,7 @@ def from_other_start(problem: NamedProblem, equation: System) -> dict[str, Any] 
 
 
 def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> dict[str, Any]:
-    """What became of the true structure in the same run, and the cause if it was not chosen.
+    """The result of the true structure in the same run, and the cause if it was not chosen.
 
     It is fitted as a finalist is, from no start, and judged by the same objective. Cause:
     "not said" (no derivation of the grammar), "wrongly chosen" (the objective prefers what was found), "not proposed",
@@ -94,7 +94,7 @@ def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> d
 
 
 def fitted_as_finalist(proposal: Proposal, found: Discovery) -> Candidate:
-    """The fit of the proposal with everything that the run would have done had it been among the best."""
+    """The proposal fitted as a finalist of the run would be."""
     settings = found.settings
     evaluator = Evaluator(found.targets, found.problem.knowledge, settings.fit, settings.objective, settings.stability)
     (candidate,) = finalists(

@@ -87,7 +87,7 @@ class NamedProblem:
         return Frame((("u", self.order),)).columns
 
     def true_equation(self) -> System:
-        """The equation that made the data, F standing for the forcing."""
+        """The equation that generated the data; F is the forcing."""
         return System.read(self.equation, self.formulas)
 
     def truth(self) -> Trajectory:
@@ -106,8 +106,8 @@ class NamedProblem:
         return Trajectory(t, states, self.columns, {name: s.values(t) for name, s in self.inputs.items()})
 
     def observe(self, noise: float = 0.05, seed: int = 0) -> Problem:
-        """What a method may see: the observed derivative with white noise of `noise` standard deviations, and what is
-        known."""
+        """The data of a method: the observed derivative with white noise of `noise` standard deviations, and the
+        knowledge."""
         clean = self.truth().values[:, self.observed]
         rng = np.random.default_rng([self.index, seed])
         values = clean + noise * np.std(clean) * rng.standard_normal(len(clean))
@@ -121,7 +121,7 @@ class NamedProblem:
         return Problem((observation,), knowledge)
 
     def score(self, equation: System, initial: tuple[float, ...] | None = None) -> Score:
-        """How far the equation's own trajectory, solved from the initial state, is from the truth."""
+        """The errors of the equation's trajectory, solved from the initial state, against the truth."""
         truth = self.truth()
         solved = self._solve(equation, self.initial if initial is None else initial)
         if solved is None:

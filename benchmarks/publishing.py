@@ -1,4 +1,4 @@
-"""What others have published: errors by problem (published.csv, re-solved) and as the paper states them (paper.csv)."""
+"""Published results: errors by problem (published.csv, re-solved) and as the paper states them (paper.csv)."""
 
 import csv
 from collections import defaultdict
@@ -56,7 +56,7 @@ def published(benchmark: str) -> list[dict[str, Any]]:
 
 
 def true_complexity(problem: NamedProblem) -> int:
-    """The paper's count for the true equation as it is written down, forcing included."""
+    """The paper's complexity of the true equation as written, forcing included."""
     left, right = read_equation(problem.equation)
     inputs = {signal(name): read_expression(formula) for name, formula in problem.formulas.items()}
     return complexity(substitute(left, inputs), substitute(right, inputs))

@@ -1,4 +1,4 @@
-"""Results as lines of JSON: appended whole, read back with what was cut off left out."""
+"""Results as lines of JSON; incomplete lines are ignored when read."""
 
 import fcntl
 import hashlib
@@ -11,20 +11,20 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def append(file: Path, row: dict[str, Any]) -> None:
-    """Add the row as one line, also while other processes add theirs."""
+    """Appends the row as one line; safe with several processes."""
     file.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row, allow_nan=False) + "\n"
     with file.open("a+b") as out:
         fcntl.flock(out, fcntl.LOCK_EX)
         if out.tell() > 0:
             out.seek(-1, os.SEEK_END)
-            if out.read(1) != b"\n":  # a line that was cut off must not swallow this one
+            if out.read(1) != b"\n":  # an incomplete line must not swallow this one
                 line = "\n" + line
         out.write(line.encode())
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
-    """Every whole line of the file, none if there is no file."""
+    """Every complete line of the file; none if there is no file."""
     found = []
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
         try:
@@ -35,5 +35,5 @@ def rows(file: Path) -> list[dict[str, Any]]:
 
 
 def digest(settings: Any) -> str:
-    """A short name for settings: equal settings, equal digest."""
+    """A short hash of settings; equal settings have equal digests."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""`report`: docs/results.md and the table of the README, written from the committed results and nothing else."""
+"""`report`: writes docs/results.md and the table of the README from the committed results only."""
 
 import argparse
 import json
@@ -45,7 +45,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def benchmark_section(name: str, summaries: Sequence[dict[str, Any]]) -> str:
-    """One benchmark: everybody's errors, and what this project's runs cost and found."""
+    """One benchmark: errors of all methods, and cost and results of this project's runs."""
     head = [
         "",
         "problems",
@@ -80,7 +80,7 @@ def benchmark_section(name: str, summaries: Sequence[dict[str, Any]]) -> str:
 
 
 def beside_default_table(rows: Sequence[dict[str, Any]]) -> str:
-    """A line for each way of searching beside the default on the same runs."""
+    """A line for each variant of the search, beside the default on the same runs."""
     body = []
     for row in sorted(rows, key=lambda row: row["name"]):
         it, default = row["it"], row["default"]
@@ -93,7 +93,7 @@ def beside_default_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def variants_section(rows: Sequence[dict[str, Any]]) -> str:
-    """Other noise, fewer samples, and parts taken out or replaced."""
+    """Other noise, fewer samples, and ablations."""
     return (
         "## Noise, samples, and what each part is worth\n\n"
         "Every fourth of the 57 problems, in their order; the default's figures are those of the same problems and "
@@ -116,7 +116,7 @@ def peers_section(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def efficiency_section(lines: list[dict[str, Any]]) -> str:
-    """Evaluations until the chosen equation is right, by way of proposing."""
+    """Evaluations until the chosen equation is right, by proposer."""
     from benchmarks.efficiency import METHODS, table
 
     found = table(lines)
@@ -201,7 +201,7 @@ def with_headline(readme: str, table: str) -> str:
 
 
 def floor_section(found: dict[str, Any]) -> str:
-    """How near the fit of the true structures comes to the floor."""
+    """The errors of the fitted true structures against the floor."""
     near, total = found["within"]["b1-b3"]
     above = [f"{p['problem']} ({p['ratio']:.1f} times)" for p in found["problems"] if p["ratio"] > 1.5]
     return (
@@ -221,7 +221,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Write the page."""
+    """Writes the page."""
     found = tables(args.results)
     parts = [BEFORE, *(benchmark_section(b, s) for b, s in found.items())]
     others, peers = beside_default(args.results), beside_default(args.results, peers=True)

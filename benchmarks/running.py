@@ -1,4 +1,4 @@
-"""`run`: the problems of a benchmark discovered, one line of JSON for each problem and seed; it can be resumed."""
+"""`run`: discovers the problems of a benchmark, one line of JSON for each problem and seed; resumable."""
 
 import argparse
 import time
@@ -26,7 +26,7 @@ MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
 
 @dataclass(frozen=True)
 class Options:
-    """What is run; equal options, equal results."""
+    """The options of a benchmark run; equal options give equal results."""
 
     benchmark: str
     model: str = "standard"
@@ -42,7 +42,7 @@ class Options:
 
     @property
     def name(self) -> str:
-        """A file name that says what differs from the defaults."""
+        """A file name made of the options that differ from the defaults."""
         parts = [self.benchmark] + ([self.peer] if self.peer else [self.model, self.preset])
         parts += [self.proposer] if self.proposer != "default" else []
         parts += [f"noise{self.noise:g}"] if self.noise != 0.05 else []
@@ -70,7 +70,7 @@ class Options:
         return replace(preset, search=budget)
 
     def digest(self) -> str:
-        """The name under which finished runs are looked up; it changes with every setting and with the grammar."""
+        """The key of finished runs; it depends on every setting and on the grammar."""
         if self.peer is not None:
             return digest([asdict(self)])
         return digest([asdict(self), asdict(self.settings()), load_grammar(self.model).fingerprint])
@@ -86,7 +86,7 @@ PROPOSERS: dict[str, tuple[ProposerShare, ...]] = {
 
 
 def observed(problem: NamedProblem, options: Options, seed: int) -> Problem:
-    """What the method may see under these options."""
+    """The data and knowledge of the method under these options."""
     data = problem.observe(options.noise, seed)
     (observation,) = data.observations
     thinned = replace(
@@ -99,7 +99,7 @@ def observed(problem: NamedProblem, options: Options, seed: int) -> Problem:
 
 
 def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> dict[str, Any]:
-    """The line about one problem and seed."""
+    """The result line of one problem and seed."""
     data = observed(problem, options, seed)
     load = load_average()
     if options.peer is not None:
@@ -148,7 +148,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Run what is not there yet, seed by seed."""
+    """Runs what is missing, seed by seed."""
     options = Options(
         args.benchmark, args.model, args.preset, args.proposer, args.peer, args.noise, args.thin, not args.no_initial,
         args.evaluations, args.fit, args.trained,

@@ -1,4 +1,4 @@
-"""The fit of a candidate as one would write it with SciPy and SymPy, tuned: the slow twin that `speed` measures by.
+"""A tuned fit of a candidate with SciPy and SymPy: the reference for `speed`.
 
 The right-hand side is lambdified once, solved by RK45 and its constants are searched by the paper's two stages of
 Nelder-Mead from C = 1.
@@ -24,7 +24,7 @@ FAILED = 1e30
 
 @dataclass(frozen=True)
 class ScipyFit:
-    """What Nelder-Mead reached: the relative mean square error, the constants, and the trajectories it solved."""
+    """The result of Nelder-Mead: relative mean square error, constants, and number of solved trajectories."""
 
     loss: float
     values: tuple[float, ...]
@@ -52,7 +52,7 @@ def fit_by_scipy(skeleton: Skeleton, problem: Problem) -> ScipyFit:
 
         try:
             solved = solve_ivp(slope, (t[0], t[-1]), start, method="RK45", t_eval=t, rtol=RTOL)
-        except (OverflowError, ZeroDivisionError, ValueError):  # math's answer to a state that has blown up
+        except (OverflowError, ZeroDivisionError, ValueError):  # raised by math when the state has blown up
             return FAILED
         if not solved.success:
             return FAILED

@@ -1,4 +1,4 @@
-"""`speed`: one table of everything that decides how fast a search is, each figure beside its goal."""
+"""`speed`: one table of all timings that determine the speed of a search, with their goals."""
 
 import argparse
 import json
@@ -23,12 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print the table."""
+    """Prints the table."""
     report = {"machine": machine(), "versions": versions(), "load": load_average()}
     print(f"{report['machine']['processor']}, {report['machine']['cores']} cores, load average {report['load']:.1f}")
     print(", ".join(f"{name} {version}" for name, version in report["versions"].items()))
 
-    # First, while the load average is not yet this command's own.
+    # First, before this command raises the load average.
     idle = args.busy or report["load"] <= IDLE
     report["two_threads"] = two_threads() if idle else None
     _heading("two threads against one")

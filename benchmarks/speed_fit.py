@@ -1,4 +1,4 @@
-"""How fast candidates are fitted: against SciPy, many a second, and on two threads."""
+"""Speed of the fit: against SciPy, in candidates per second, and on two threads."""
 
 import time
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from lgf.smoothing.complete import complete
 
 
 def target_of(problem: Problem, order: int) -> Target:
-    """What candidates of this order are fitted to."""
+    """The target of candidates of this order."""
     frame = frame_of(problem, order)
     completions = [complete(o, frame, "auto", problem.signals(e)) for e, o in enumerate(problem.observations)]
     return make_target(problem, frame, completions)
@@ -52,7 +52,7 @@ def against_scipy(only: str | None = None) -> list[dict]:
                 "ratio": seconds / ours,
                 "loss": fit.loss,
                 "scipy_loss": theirs.loss,
-                "completed": theirs.loss < FAILED,  # a search that never solves a trajectory is fast and worth nothing
+                "completed": theirs.loss < FAILED,  # a search that never solves a trajectory is fast but useless
                 "scipy_evaluations": theirs.evaluations,
             }
         )
@@ -60,7 +60,7 @@ def against_scipy(only: str | None = None) -> list[dict]:
 
 
 def draws(grammar: str, problem: Problem, target: Target, n: int, seed: int = 0) -> list[Proposal]:
-    """The first n Monte Carlo draws that say an equation about the problem."""
+    """The first n Monte Carlo samples that give an equation of the problem."""
     proposer = MonteCarloProposer([make_language(load_grammar(grammar), problem, target.frame, target.ranges)], seed)
     found: list[Proposal] = []
     while len(found) < n:
@@ -69,7 +69,7 @@ def draws(grammar: str, problem: Problem, target: Target, n: int, seed: int = 0)
 
 
 def mix(grammar: str, n: int, problem: str = "b3/duffing") -> dict[str, float]:
-    """Candidates a second on one core over a Monte Carlo mix, and the spread of their times in milliseconds."""
+    """Candidates per second on one core over a Monte Carlo mix, and the spread of their times in milliseconds."""
     data = problem_named(problem).observe()
     target = target_of(data, problem_named(problem).order)
     proposals = draws(grammar, data, target, n)
@@ -87,7 +87,7 @@ def mix(grammar: str, n: int, problem: str = "b3/duffing") -> dict[str, float]:
 
 
 def two_threads(n: int = 400, repetitions: int = 3) -> float:
-    """How many times faster two threads evaluate the Benchmark 3 mix than one, by the clock on the wall."""
+    """The wall-clock speed-up of two threads over one on the Benchmark 3 mix."""
     data = problem_named("b3/duffing").observe()
     target = target_of(data, 2)
     proposals = draws("b3", data, target, n)

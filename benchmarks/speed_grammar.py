@@ -1,4 +1,4 @@
-"""How fast the grammar layer is on one core: `python benchmarks/speed_grammar.py`."""
+"""Speed of the grammar layer on one core: `python benchmarks/speed_grammar.py`."""
 
 import json
 from collections.abc import Callable

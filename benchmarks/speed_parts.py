@@ -1,4 +1,4 @@
-"""How fast the parts of a fit are: compiling a skeleton, a residual, a trajectory; and how fast a process starts."""
+"""Speed of the parts of a fit (compiling a skeleton, residual, trajectory) and of process start."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def kernels() -> dict[str, float]:
 
 
 def starting() -> dict[str, float]:
-    """Seconds of processes of their own: everything compiled anew, everything from the cache, import and one solve."""
+    """Run times of separate processes: without cache, with cache, and for import and one solve."""
     with tempfile.TemporaryDirectory() as empty:
         cold, _ = _process(_EVERYTHING, NUMBA_CACHE_DIR=empty)
     _process(_EVERYTHING)  # fills the cache

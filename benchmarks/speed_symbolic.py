@@ -25,7 +25,7 @@ SENTENCES = (
 
 
 def _seconds(work: Callable[[], object], repeats: int = 7) -> float:
-    """Shortest processor time of one call, in seconds: what it takes when nothing else runs."""
+    """Shortest processor time of one call, in seconds."""
     times = []
     for _ in range(repeats):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""Where and when a figure was measured: machine, load and versions."""
+"""The environment of a measurement: machine, load and versions."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "sympy")
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the figures depend on; lgf's with the commit, and a + where files have changed since."""
+    """Versions of lgf and its dependencies; lgf's with the commit, and a + if files have changed since."""
     found = {"lgf": f"{lgf.__version__} {_commit()}".strip(), "python": platform.python_version()}
     return found | {name: version(name) for name in _PACKAGES}
 

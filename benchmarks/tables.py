@@ -18,7 +18,7 @@ GENERALISES = 0.9  # R2 above it
 
 
 def groups(folder: Path = RESULTS) -> list[list[dict[str, Any]]]:
-    """The lines of the results, those of equal settings together, in the order of the files."""
+    """The result lines grouped by equal settings, in the order of the files."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for file in sorted(folder.glob("*.jsonl")):
         for row in rows(file):
@@ -28,7 +28,7 @@ def groups(folder: Path = RESULTS) -> list[list[dict[str, Any]]]:
 
 
 def best_by_criterion(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """By problem, the line of the smallest training objective: the best of the seeds as a method itself can tell."""
+    """The line of the smallest training objective for each problem: the best seed by the method's own criterion."""
     best: dict[str, dict[str, Any]] = {}
     for line in lines:
         known = best.get(line["problem"])
@@ -38,7 +38,7 @@ def best_by_criterion(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, An
 
 
 def is_main(options: Options) -> bool:
-    """Whether these options belong into the tables of the benchmarks: neither a peer nor a variant."""
+    """Whether these options belong in the benchmark tables: neither a peer nor a variant."""
     return options == Options(options.benchmark, options.model, options.preset, initial=options.initial)
 
 
@@ -67,7 +67,7 @@ def beside_default(folder: Path = RESULTS, peers: bool = False) -> list[dict[str
 
 
 def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of one group of lines."""
+    """The summary of one group of lines."""
     options = Options(**lines[0]["options"])
     best = best_by_criterion(lines)
     by_problem: dict[str, list[dict[str, Any]]] = defaultdict(list)

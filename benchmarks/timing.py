@@ -1,11 +1,11 @@
-"""Processor time of a piece of work."""
+"""Measurement of processor time."""
 
 import time
 from collections.abc import Callable
 
 
 def best_time(work: Callable[[], object], repetitions: int = 5, calls: int = 1) -> float:
-    """Shortest processor time of one call in seconds: what it takes when nothing disturbs it."""
+    """Shortest processor time of one call in seconds."""
     times = []
     for _ in range(repetitions):
         began = time.process_time()

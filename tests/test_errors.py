@@ -21,7 +21,7 @@ from tests.spoiling import NAN, T, U, changed
 
 from lgf import LatentGrammarFlow, LgfError, System
 from lgf.cli import main
-from lgf.cli.discovery import finish
+from lgf.cli.discovery import write_results
 from lgf.cli.terminal import make_console
 from lgf.data import (
     Knowledge,
@@ -43,7 +43,7 @@ from lgf.latent.bundle import load_bundle, save_bundle
 from lgf.runs.folder import open_run, read_journal, read_request, read_run, write_atomically, write_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import model_named, settings_in
-from lgf.runs.request import Request, refuse
+from lgf.runs.request import Request, check_request
 from lgf.search.loop import SearchSettings
 from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.settings import DiscoverySettings, ProposerShare
@@ -178,7 +178,7 @@ def known(**facts):
 
 def first_error(observation, knowledge=Knowledge()):
     """A discovery on data whose check finds an error."""
-    refuse(Request(Problem((observation,), knowledge), load_grammar("standard")))
+    check_request(Request(Problem((observation,), knowledge), load_grammar("standard")))
 
 
 def huge(name, size):
@@ -199,7 +199,7 @@ def sampled_input():
 def journal_in(path):
     """A journal that keeps a fit in a file of this name."""
     candidate = json.loads(Path("run/candidates.jsonl").read_text().splitlines()[0])
-    Journal(Path(path))._keep([json.dumps(candidate)])
+    Journal(Path(path))._append([json.dumps(candidate)])
 
 
 PLANE = Frame((("x", 1), ("y", 1)))
@@ -500,7 +500,7 @@ RUNS = {
     "answer cannot be written": lambda: (
         Path("run/front.csv").unlink(),
         Path("run/front.csv").mkdir(),
-        finish(read_run("run"), Path("run"), False, make_console()),
+        write_results(read_run("run"), Path("run"), False, make_console()),
     ),
     "no room": lambda: write_atomically(Path("nowhere/run.json"), b""),
     "another number of experiments": edited(

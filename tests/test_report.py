@@ -51,7 +51,7 @@ def test_the_report_needs_nothing_from_outside(duffing, tmp_path):
 def test_the_report_says_what_a_reader_needs(duffing):
     text = html.unescape(report(duffing, IMAGES))
     assert str(duffing.system) in text
-    for title in ("Constants", "Stability", "Trajectory", "What was known", "The data", "The search", "Settings"):
+    for title in ("Constants", "Stability", "Trajectory", "Knowledge given by the user", "Data", "Search", "Settings"):
         assert f"<h2>{title}</h2>" in text
     assert "The equation is of order 2; only such equations were proposed." in text
     assert "driven by F = cos(2*t); given to every equation." in text

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator: arrays in, an equation out."""
+"""The scikit-learn estimator."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,14 +26,14 @@ from lgf.solver.trajectory import Trajectory
 class LatentGrammarFlow(BaseEstimator):
     """Discovers the ordinary differential equation behind one or more measured records.
 
-    order, stable, autonomous   what is known of the system; None means unknown
-    functions                   the only functions allowed, such as ("sin", "cos"); None allows all of the grammar
+    order, stable, autonomous   knowledge about the system; None means unknown
+    functions                   allowed functions, such as ("sin", "cos"); None allows all of the grammar
     bounds                      bounds of the coefficient of a term in u'' = ..., such as {"u^3": "negative"}
-    required                    terms that must stand in the equation, such as ("u",)
-    model                       "standard", "b1", "b2", "b3", or the path of an own grammar or trained model
-    preset                      "default" or "paper"; `settings` (a DiscoverySettings) takes its place if given
+    required                    terms that the equation must contain, such as ("u",)
+    model                       "standard", "b1", "b2", "b3", or the path of a grammar or trained model
+    preset                      "default" or "paper"; `settings` (a DiscoverySettings) overrides it
     proposers                   the user's own proposers by name; each needs a share in `settings`
-    max_evaluations, max_seconds  budgets of the search; evaluations give the same result on every machine
+    max_evaluations, max_seconds  budgets of the search; with max_evaluations the result is the same on every machine
     warm_start                  equations to try first, as text
     seed, n_jobs                the same seed gives the same result at any number of jobs
 
@@ -41,8 +41,8 @@ class LatentGrammarFlow(BaseEstimator):
 
     equation_            the System: print it, or use .latex() .sympy() .python() .constants .errors .complexity
     front_               DataFrame of the Pareto front, `chosen` marking the equation
-    indistinguishable_   DataFrame of the equations that the data cannot tell from the chosen one
-    findings_            what the check of the data said
+    indistinguishable_   DataFrame of the equations that fit about as well as the chosen one
+    findings_            findings of the data check
     run_, discovery_     everything else; discovery_ is None in a loaded estimator
 
     >>> import numpy as np
@@ -98,12 +98,12 @@ class LatentGrammarFlow(BaseEstimator):
         forcing: Any = None,
         weights: Any = None,
     ) -> "LatentGrammarFlow":
-        """Gives back this estimator, with the equation found in `values` measured at times `t`.
+        """The estimator itself, fitted to `values` measured at times `t`.
 
         Several experiments are lists of arrays. A table of values has one column per state, named by `states` (or by
-        a DataFrame). `derivative` says what was measured: 0 for u, 1 for u', 2 for u'', or one of these per column of
-        one state. `initial` holds u(t0), u'(t0), ... as far as known, or a mapping from names to values; what is not
-        given is fitted. `forcing` is a formula in t, a function, samples at t, a mapping from the names of inputs to
+        a DataFrame). `derivative` is the measured quantity: 0 for u, 1 for u', 2 for u'', or one of these per column of
+        one state. `initial` holds the known initial values u(t0), u'(t0), ..., or a mapping from names to values; the
+        others are fitted. `forcing` is a formula in t, a function, samples at t, a mapping from the names of inputs to
         these, or one of these for each experiment.
         """
         if states is None and isinstance(values, pd.DataFrame) and values.shape[1] > 1 and np.ndim(derivative) == 0:
@@ -123,14 +123,14 @@ class LatentGrammarFlow(BaseEstimator):
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(request.findings)
-        return self._take(execute(request, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
+        return self._store(execute(request, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
 
     def _settings(self) -> DiscoverySettings:
         settings = self.settings
         settings = preset_named(self.preset) if settings is None else checked_settings(settings)
         return with_budget(settings, self.max_evaluations, self.max_seconds)
 
-    def _take(self, run: Run) -> "LatentGrammarFlow":
+    def _store(self, run: Run) -> "LatentGrammarFlow":
         self.run_ = run
         self.discovery_ = run.discovery
         self.equation_ = run.system
@@ -140,10 +140,9 @@ class LatentGrammarFlow(BaseEstimator):
         return self
 
     def predict(self, t: ArrayLike, experiment: int = 0) -> np.ndarray:
-        """The trajectory (not its derivative) of the equation at the times t, NaN where it blows up.
+        """The solution of the equation at the times t, NaN where it blows up: (N,), or (N, n) for n states.
 
-        One state gives an array (N,), several a column each, (N, n). It starts from the initial state, given or fitted,
-        of this experiment, under that experiment's forcing.
+        It starts from the given or fitted initial state of this experiment, with that experiment's forcing.
         """
         check_is_fitted(self, "run_")
         solved = self.run_.trajectory(experiment, _numbers(t, "t"))
@@ -151,7 +150,7 @@ class LatentGrammarFlow(BaseEstimator):
         return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
     def score(self, t: ArrayLike, values: ArrayLike, experiment: int = 0) -> float:
-        """R2 of the predicted trajectory, 1 being perfect, over all states; minus infinity if it blows up."""
+        """R2 of the predicted trajectory over all states; 1 is perfect, minus infinity if it blows up."""
         estimate = self.predict(t, experiment)
         y = _numbers(values, "the values") if estimate.ndim == 1 else np.asarray(values, float)
         if y.shape != estimate.shape:
@@ -159,15 +158,15 @@ class LatentGrammarFlow(BaseEstimator):
                 f"the values have shape {np.shape(values)} but the prediction {estimate.shape}; give one value per "
                 "time and state."
             )
-        seen = ~np.isnan(y)
-        if not np.all(np.isfinite(estimate[seen])):
+        measured = ~np.isnan(y)
+        if not np.all(np.isfinite(estimate[measured])):
             return float("-inf")
         spread = float(np.nansum((y - np.nanmean(y, axis=0)) ** 2))
-        error = float(np.sum((y[seen] - estimate[seen]) ** 2))
+        error = float(np.sum((y[measured] - estimate[measured]) ** 2))
         return 1.0 - error / spread if spread > 0.0 else float("-inf")
 
     def simulate(self, t: ArrayLike, initial: Any, forcing: Any = None) -> Trajectory:
-        """The Trajectory (["prey"], .u .du .d2u .status) from a new initial state at t[0], under new inputs if given.
+        """The Trajectory (["prey"], .u .du .d2u .status) from a new initial state at t[0], with optional new inputs.
 
         `initial` has one value per variable of the state vector, in order or by name: {"prey": 8.3, "predator": 3.4}.
         """
@@ -191,7 +190,7 @@ class LatentGrammarFlow(BaseEstimator):
             bounds=known.bounds, required=known.required, model=run.request.trained or run.request.grammar.name,
             settings=run.request.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
             warm_start=run.request.start, seed=run.request.seed,
-        )._take(run)  # fmt: skip
+        )._store(run)  # fmt: skip
 
 
 def _seed(seed: Any) -> int:
@@ -214,7 +213,7 @@ def _numbers(values: Any, name: str) -> np.ndarray:
 
 
 def _arrays(values: Any) -> Any:
-    """Arrays in place of pandas objects, alone or in a list; everything else as it is."""
+    """The values with pandas objects, alone or in a list, converted to arrays."""
     if hasattr(values, "to_numpy"):
         return values.to_numpy()
     return [_arrays(v) for v in values] if isinstance(values, (list, tuple)) else values

@@ -1,10 +1,10 @@
-"""The proposer on the guided latent flow: where networks meet equations.
+"""The proposer on the guided latent flow; the only module that connects networks with equations.
 
-Latent codes become derivations, derivations skeletons. What is certainly known (order, forcing, allowed rules) is
-enforced by the masks of the decoder. Fresh sentences are sampled from noise; the codes of good candidates are noised in
-part, by whole summands or by single tokens, and denoised. Predictors trained during the search on everything evaluated
-so far do the rest: that of stability guides the sampling where stability is known; that of the objective guides it too,
-or, by default, keeps the best of several times as many proposals.
+Latent codes are decoded to derivations, and these to skeletons. The decoder's masks enforce what the user knows (order,
+forcing, allowed rules). New sentences are sampled from noise. The codes of good candidates are partly noised, by whole
+summands or single tokens, and denoised. Two predictors are trained during the search on all candidates so far. The
+stability predictor guides the sampling if stability is known. The objective predictor guides it too or, by default,
+screens a larger number of proposals.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from lgf.settings.flow import FlowSettings
 
 
 class FlowProposer:
-    """Proposals from the guided flow, in turn for each language."""
+    """Proposals from the guided flow, alternating between the languages."""
 
     def __init__(
         self, bundle: ModelBundle, languages: Sequence[Language], seed: int = 0, settings: FlowSettings = FlowSettings()
@@ -50,13 +50,13 @@ class FlowProposer:
         self._target: float | None = None
         self._stability_learned = False
         self._learned = 0
-        self._waiting: list[Proposal] = []
+        self._queue: list[Proposal] = []
         self._codes: dict[str, np.ndarray | None] = {}
         self._elites: dict[Frame, np.ndarray] = {}
 
     def tell(self, population: Population) -> None:
-        """Train the dynamic predictors on everything evaluated so far, and take the elites for renoising."""
-        self._waiting = []
+        """Trains the dynamic predictors on all candidates so far, and takes the elites for renoising."""
+        self._queue = []
         with _one_thread():
             self._learn(population)
 
@@ -81,42 +81,42 @@ class FlowProposer:
             self._target = float(np.quantile(scores, self._settings.quantile))
         known = self._languages[0].stable
         if self._settings.stability and known is not None:
-            judged = [(codes, c.stability.verdict) for c, codes in coded if c.stability is not None]
-            agrees = np.array([not verdict.contradicts(known) for _, verdict in judged], int)
-            self._stability_learned = len(judged) >= self._settings.least and 0 < agrees.mean() < 1
+            assessed = [(codes, c.stability.verdict) for c, codes in coded if c.stability is not None]
+            agrees = np.array([not verdict.contradicts(known) for _, verdict in assessed], int)
+            self._stability_learned = len(assessed) >= self._settings.least and 0 < agrees.mean() < 1
             if self._stability_learned:
                 self._stability = train_predictor(
-                    self._stability, np.array([codes for codes, _ in judged]), agrees, seed, self._settings.predictors
+                    self._stability, np.array([codes for codes, _ in assessed]), agrees, seed, self._settings.predictors
                 )
 
     def ask(self, n: int) -> list[Proposal]:
-        """About n proposals; networks are cheaper to ask for many at once, so what is left over waits."""
-        if len(self._waiting) < n:
+        """About n proposals. They are sampled in large batches, which is cheaper, and the rest is queued."""
+        if len(self._queue) < n:
             share = -(-max(n, self._settings.batch) // len(self._languages))
             with _one_thread():
                 parts = [self._ask(language, share) for language in self._languages]
-            self._waiting += [p for together in zip_longest(*parts) for p in together if p is not None]
-        given, self._waiting = self._waiting[:n], self._waiting[n:]
-        return given
+            self._queue += [p for together in zip_longest(*parts) for p in together if p is not None]
+        proposals, self._queue = self._queue[:n], self._queue[n:]
+        return proposals
 
     def _ask(self, language: Language, n: int) -> list[Proposal]:
         settings, trained = self._settings, self._target is not None
-        many = n * (settings.screening if trained else 1)
+        n_samples = n * (settings.screening if trained else 1)
         elites = self._elites.get(language.frame)
-        renoised = int(settings.renoised * many) if elites is not None and settings.renoised > 0 else 0
-        # Screening does the choosing among cheap, diverse proposals; guiding them too would narrow them twice.
+        renoised = int(settings.renoised * n_samples) if elites is not None and settings.renoised > 0 else 0
+        # Screening already selects by the objective; guidance by it too would reduce diversity.
         guides = self._guides(language, objective=trained and settings.screening == 1)
-        given, masks = self._noised(elites, renoised, many)
-        tokens = resample(self._bundle.denoiser, given, masks, self._seed(), guides, settings.sampling)
+        known, masks = self._noised(elites, renoised, n_samples)
+        tokens = resample(self._bundle.denoiser, known, masks, self._seed(), guides, settings.sampling)
         if trained and settings.screening > 1:
             tokens = tokens[self._screen(tokens, n)]
         derivations = decode(self._bundle.autoencoder, tokens, language.allowed, language.max_order)
-        found = []
+        proposals = []
         for derivation in unpad(language.grammar, derivations):
             proposal = propose(language, derivation, "flow")
             if proposal is not None:
-                found.append(proposal)
-        return found
+                proposals.append(proposal)
+        return proposals
 
     def _guides(self, language: Language, objective: bool) -> list[Guide]:
         guides: list[Guide] = []
@@ -133,9 +133,9 @@ class FlowProposer:
         return guides
 
     def _noised(self, elites: np.ndarray | None, renoised: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """(tokens [n, D], which of them to sample anew): elites less whole summands or single tokens, then pure noise.
+        """(tokens [n, D], mask of those to sample): elites with masked summands or tokens, then pure noise.
 
-        Better elites come more often.
+        Better elites are drawn more often.
         """
         settings, blocks = self._settings, self._bundle.denoiser.layout.blocks()
         tokens, masks = np.zeros((n, len(blocks)), int), np.ones((n, len(blocks)), bool)
@@ -159,23 +159,23 @@ class FlowProposer:
         return tokens, masks
 
     def _screen(self, tokens: np.ndarray, n: int) -> np.ndarray:
-        """The rows to keep: the predictor's best, and some at random."""
+        """The selected rows: the predictor's best, and some at random."""
         by_chance = int(self._settings.unscreened * n)
         ranking = np.argsort(predict(self._objective, tokens), kind="stable")
         best, rest = ranking[: n - by_chance], ranking[n - by_chance :]
         return np.concatenate([best, self._rng.permutation(rest)[:by_chance]])
 
     def _encode(self, candidates: Sequence[Candidate]) -> None:
-        """Take note of the tokens of candidates not seen before; None for one that the model cannot say."""
+        """Stores the tokens of new candidates; None for a candidate that the model cannot encode."""
         model, longest = self._bundle.autoencoder, self._bundle.grammar.max_length
-        fresh = {c.skeleton.structure: c.proposal.derivation for c in candidates}
-        fresh = {structure: d for structure, d in fresh.items() if structure not in self._codes}
-        self._codes.update(dict.fromkeys(fresh))
-        said = {structure: d for structure, d in fresh.items() if d is not None and len(d) <= longest}
-        said = {structure: d for structure, d in said.items() if model.fits(d)}
-        if said:
-            tokens = encode(model, pad(self._bundle.grammar, list(said.values())))
-            self._codes.update(zip(said, tokens, strict=True))
+        uncoded = {c.skeleton.structure: c.proposal.derivation for c in candidates}
+        uncoded = {structure: d for structure, d in uncoded.items() if structure not in self._codes}
+        self._codes.update(dict.fromkeys(uncoded))
+        encodable = {structure: d for structure, d in uncoded.items() if d is not None and len(d) <= longest}
+        encodable = {structure: d for structure, d in encodable.items() if model.fits(d)}
+        if encodable:
+            tokens = encode(model, pad(self._bundle.grammar, list(encodable.values())))
+            self._codes.update(zip(encodable, tokens, strict=True))
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**31))
@@ -183,7 +183,7 @@ class FlowProposer:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Torch on one thread: sums in another order would end in other samples, and the networks are small."""
+    """Runs torch on one thread, so that sums and samples are reproducible. The networks are small."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -193,7 +193,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def flow_proposers(bundle: ModelBundle) -> MakeProposer:
-    """What `discover` needs to search with this model; no proposer where the model knows none of the orders."""
+    """The maker of flow proposers with this model; it returns None if the model covers none of the orders."""
 
     def make(
         languages: Sequence[Language], targets: Mapping[Frame, Target], settings: DiscoverySettings, seed: int

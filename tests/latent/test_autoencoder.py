@@ -13,9 +13,9 @@ from lgf.latent.autoencoder import (
     new_autoencoder,
     squared_distances,
 )
-from lgf.latent.crossover import crossed
+from lgf.latent.crossover import crossover
 from lgf.latent.metrics import behavioural_correlation, edits, exact_share, nearest
-from lgf.latent.rule_slots import occurrences, sides
+from lgf.latent.rule_slots import left_sides, occurrences
 
 
 def test_unseen_sentences_come_back(small):
@@ -88,7 +88,7 @@ def test_crossed_summands_are_summands_of_the_grammar():
     grammar = load_grammar("b3")
     known = [s for d in sample(grammar, np.random.default_rng(0), 60, max_order=2) for s in split(grammar, d).summands]
     known = [s for s in known if len(s) <= 15]
-    new = crossed(grammar, known, 300, np.random.default_rng(0), 15)
+    new = crossover(grammar, known, 300, np.random.default_rng(0), 15)
     assert len(set(new) - set(known)) > 50
     header = split(grammar, sample(grammar, np.random.default_rng(1), 1)[0]).header
     for summand in new:
@@ -105,7 +105,7 @@ def test_occurrences_count_earlier_uses_of_the_left_hand_side():
         lhs = grammar.rules[rule].lhs
         expected.append(seen.get(lhs, 0))
         seen[lhs] = seen.get(lhs, 0) + 1
-    assert occurrences(sides(grammar), torch.tensor(derivation)).tolist() == expected
+    assert occurrences(left_sides(grammar), torch.tensor(derivation)).tolist() == expected
 
 
 @pytest.mark.parametrize("name", ["b1", "b2", "b3", "standard"])

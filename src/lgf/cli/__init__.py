@@ -1,4 +1,4 @@
-"""The command line: `lgf discover DATA.csv` and its companions. Every mistake of a user is answered by one sentence."""
+"""The command line: `lgf discover DATA.csv` and the other commands. Each user error is reported in one sentence."""
 
 import errno
 import io
@@ -20,9 +20,15 @@ from lgf.errors import LgfError
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[
     0
-]  # of click or of typer's own copy of it, as the version has it
+]  # from click, or from typer's copy of click, depending on the version
 
-_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)  # no room, no right to write
+_DISK_ERRORS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EIO,
+)  # disk full, quota, read-only, no permission, I/O
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for command in (discover, check, simulate, plot, records, sample, train):
@@ -31,18 +37,18 @@ app.add_typer(models_app, name="models")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 2 a mistake in what was asked, 70 a bug of lgf, 130 stopped by Ctrl-C.
+    """The exit code: 0 success, 2 user error, 70 bug of lgf, 130 stopped by Ctrl-C.
 
-    Typer gives 1 for a closed pipe.
+    Typer returns 1 for a closed pipe.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    os.environ.pop("MPLBACKEND", None)  # figures go to files: no choice of windows may stop a run
+    os.environ.pop("MPLBACKEND", None)  # figures go to files, so a window backend must not stop a run
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a column's name may have letters that the locale lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # the locale may lack letters of a column's name
     try:
         return app(args=words, prog_name="lgf", standalone_mode=False) or 0
     except _UsageError as error:
-        return _complain(getattr(error, "format_message", error.__str__)())
+        return _print_error(getattr(error, "format_message", error.__str__)())
     except Stopped as stopped:
         sys.stderr.write(f"{stopped}\n")
         return 130
@@ -50,10 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("Stopped.\n")
         return 130
     except LgfError as error:
-        return _complain(str(error).splitlines()[0])
-    except Exception as error:  # noqa: BLE001  whatever else there is, is shown in full
-        if isinstance(error, OSError) and (error.errno in _OF_THE_MACHINE or _named(error, words)):
-            return _complain(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
+        return _print_error(str(error).splitlines()[0])
+    except Exception as error:  # noqa: BLE001  any other error is a bug, shown with its traceback
+        if isinstance(error, OSError) and (error.errno in _DISK_ERRORS or _is_user_file(error, words)):
+            return _print_error(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
         traceback.print_exc()
         command = shlex.join(["lgf", *words])
         sys.stderr.write(
@@ -62,22 +68,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 70
 
 
-def _named(error: OSError, words: Sequence[str]) -> bool:
-    """Whether the file that failed is one that the command names, or lies in a folder that it names."""
+def _is_user_file(error: OSError, words: Sequence[str]) -> bool:
+    """Whether the command line names the failing file, or a folder that contains it."""
     if not isinstance(error.filename, (str, os.PathLike)):
         return False
     file = Path(error.filename)
     return any(word and (file == Path(word) or Path(word) in file.parents) for word in words)
 
 
-def _complain(sentence: str) -> int:
-    said = " ".join(sentence.split())
-    sys.stderr.write(f"lgf: {said if said.endswith(('.', '?')) else said + '.'}\n")
+def _print_error(sentence: str) -> int:
+    line = " ".join(sentence.split())
+    sys.stderr.write(f"lgf: {line if line.endswith(('.', '?')) else line + '.'}\n")
     return 2
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"lgf {__version__}")
         raise typer.Exit
 
@@ -86,9 +92,9 @@ def _version(wanted: bool) -> None:
 def _top(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Latent Grammar Flow: ordinary differential equations from noisy measurements."""
+    """Latent Grammar Flow: discover ordinary differential equations from noisy measurements."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -1,4 +1,4 @@
-"""`lgf discover`: from a file to a folder with the equation and its report."""
+"""`lgf discover`: reads the data, runs the search, writes the equation and its report."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +20,13 @@ from lgf.cli.options import (
 
 
 class Stopped(Exception):
-    """The work was stopped by the user; the message says how to go on."""
+    """The user stopped the run; the message tells how to resume it."""
 
 
 def discover(
-    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help="A CSV file, or the name of a record.")] = None,
+    data: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="CSV file, or name of an example record.")
+    ] = None,
     time: Time = None,
     value: Value = None,
     derivative: Derivative = None,
@@ -33,30 +35,41 @@ def discover(
     experiment: Experiment = None,
     weight: Weight = None,
     initial: Initial = None,
-    order: Annotated[int | None, typer.Option(help="Order of the equation; 1 and 2 are tried if not given.")] = None,
-    stable: Annotated[bool | None, typer.Option("--stable/--unstable", help="What is known of stability.")] = None,
-    autonomous: Annotated[bool, typer.Option("--autonomous", help="Time does not appear by itself.")] = False,
-    functions: Annotated[str | None, typer.Option(help="The only functions allowed, such as sin,cos.")] = None,
-    bounds: Annotated[list[str] | None, typer.Option(help="Such as u^3=negative or u=-10:0; repeat it.")] = None,
-    require: Annotated[list[str] | None, typer.Option(help="A term that must be there; repeat it.")] = None,
-    start: Annotated[list[str] | None, typer.Option(help="An equation to try first; repeat it.")] = None,
-    model: Annotated[
-        str, typer.Option(help="standard, b1, b2, b3, or the path of a grammar or of a trained model.")
-    ] = "standard",
-    preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
-    settings_file: Annotated[
-        Path | None, typer.Option("--settings", metavar="FILE", help="TOML with settings in place of the preset's.")
+    order: Annotated[int | None, typer.Option(help="Order of the equation. Default: 1 and 2 are both tried.")] = None,
+    stable: Annotated[
+        bool | None, typer.Option("--stable/--unstable", help="The system is known to be stable or unstable.")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="Time for the search.")] = None,
-    evaluations: Annotated[int | None, typer.Option(help="Equations to fit: the same result on any machine.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processors to use; -1 for all.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/NAME if not given.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    autonomous: Annotated[
+        bool, typer.Option("--autonomous", help="The equation does not contain t explicitly.")
+    ] = False,
+    functions: Annotated[
+        str | None, typer.Option(help="Allowed functions, such as sin,cos. Default: all of the grammar.")
+    ] = None,
+    bounds: Annotated[
+        list[str] | None, typer.Option(help="Bounds of a coefficient, such as u^3=negative or u=-10:0. Repeatable.")
+    ] = None,
+    require: Annotated[list[str] | None, typer.Option(help="Term that the equation must contain. Repeatable.")] = None,
+    start: Annotated[list[str] | None, typer.Option(help="Equation to try first. Repeatable.")] = None,
+    model: Annotated[
+        str, typer.Option(help="standard, b1, b2, b3, or path of a grammar or trained model.")
+    ] = "standard",
+    preset: Annotated[str, typer.Option(help="Preset of the settings: default or paper.")] = "default",
+    settings_file: Annotated[
+        Path | None,
+        typer.Option("--settings", metavar="FILE", help="TOML file with settings that override the preset."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Time limit of the search in seconds.")] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(help="Number of equations to fit; the result is the same on any machine.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of processors; -1 for all.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run. Default: runs/NAME.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Resume the run in this folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Discover the equation behind measured data."""
-    from lgf.cli.discovery import asked, finish, new_folder, prepared
+    """Discover the differential equation behind measured data."""
+    from lgf.cli.discovery import new_folder, prepare_folder, run_search, write_results
     from lgf.cli.problem import Columns, parse_bounds, read_problem, split_names
     from lgf.cli.terminal import compile_kernels, make_console
     from lgf.errors import LgfError, quoted
@@ -82,7 +95,7 @@ def discover(
                 f"the run in {resume} asks a proposer {quoted(foreign[0])} that is not of this package; resume it from "
                 "Python, with that proposer given to `execute`."
             )
-        # Seconds count from now on; evaluations from the very start.
+        # Seconds count from now; evaluations count from the start of the run.
         request = replace(request, settings=with_budget(request.settings, evaluations, seconds))
         folder, lines = resume, read_journal(resume)
     else:
@@ -100,7 +113,7 @@ def discover(
         settings = with_budget(settings, evaluations, seconds)
         grammar, trained = model_named(model)
         request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data)
-        folder, lines = prepared(request, out or new_folder(data), notes, console), []
+        folder, lines = prepare_folder(request, out or new_folder(data), notes, console), []
     compile_kernels(console)
-    run = asked(request, folder, lines, jobs, console)
-    finish(run, folder, as_json, console)
+    run = run_search(request, folder, lines, jobs, console)
+    write_results(run, folder, as_json, console)

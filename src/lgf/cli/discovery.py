@@ -1,4 +1,4 @@
-"""The steps of `lgf discover`: prepare the folder, execute the request, show and write the result."""
+"""The steps of `lgf discover`: prepare the folder, run the search, print and write the result."""
 
 import json
 import signal
@@ -16,15 +16,15 @@ from lgf.errors import LgfError
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
-from lgf.runs.request import Request, Run, execute, refuse
+from lgf.runs.request import Request, Run, check_request, execute
 from lgf.runs.serialisation import jsonable
 
-RUNS = Path("runs")  # where runs go that were given no folder
+RUNS = Path("runs")  # parent of the default run folders
 
 
-def prepared(request: Request, folder: Path, notes: Sequence[str], console: Console) -> Path:
-    """The folder, made ready after everything that can be wrong was looked at."""
-    refuse(request)
+def prepare_folder(request: Request, folder: Path, notes: Sequence[str], console: Console) -> Path:
+    """The run folder, created after the request has been checked."""
+    check_request(request)
     open_run(folder, request)
     for note in notes:
         console.print(note, style="dim", soft_wrap=True)
@@ -33,44 +33,44 @@ def prepared(request: Request, folder: Path, notes: Sequence[str], console: Cons
 
 
 def new_folder(data: str) -> Path:
-    """The folder for a run on these data, with a number behind its name if that is taken."""
+    """An unused folder for a run on these data; a number is appended if the name is taken."""
     folder = RUNS / Path(data).stem
-    found, number = folder, 1
-    while found.exists():
+    unused, number = folder, 1
+    while unused.exists():
         number += 1
-        found = folder.with_name(f"{folder.name}-{number}")
-    return found
+        unused = folder.with_name(f"{folder.name}-{number}")
+    return unused
 
 
 @contextmanager
-def _ending_as_ctrl_c() -> Iterator[None]:
-    """A closed terminal and a batch system's time limit end the search as Ctrl-C does: the best so far is kept."""
+def _signals_as_ctrl_c() -> Iterator[None]:
+    """Handles SIGTERM and SIGHUP like Ctrl-C, so that a batch time limit or closed terminal keeps the best so far."""
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    taken = [s for s in signals if signal.getsignal(s) is signal.SIG_DFL]  # nohup has SIGHUP ignored
-    for number in taken:
+    handled = [s for s in signals if signal.getsignal(s) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for number in handled:
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
-def _resumable(folder: Path) -> Iterator[None]:
-    """A disk that fails is told of with the way to go on, if what stands in the folder is enough for that."""
+def _with_resume_hint(folder: Path) -> Iterator[None]:
+    """Adds the command to resume to an error, if the folder holds a run."""
     try:
         yield
     except LgfError as error:
         if not holds_run(folder):
             raise
-        said = str(error).rstrip(".")
-        raise LgfError(f"{said}; what was fitted is kept, go on with: lgf discover --resume {folder}.") from error
+        reason = str(error).rstrip(".")
+        raise LgfError(f"{reason}; what was fitted is kept, go on with: lgf discover --resume {folder}.") from error
 
 
-def asked(request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
-    """The run, its fits kept in the folder's journal; what stands in `lines` is not fitted again."""
-    with _resumable(folder), _ending_as_ctrl_c(), progress_display(request, console) as notify:
+def run_search(request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
+    """The run of the request, with a journal in the folder; fits in `lines` are not repeated."""
+    with _with_resume_hint(folder), _signals_as_ctrl_c(), progress_display(request, console) as notify:
         try:
             return execute(request, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
         except KeyboardInterrupt as error:
@@ -78,26 +78,28 @@ def asked(request: Request, folder: Path, lines: Sequence[str], jobs: int, conso
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"
             ) from error
         except LgfError:
-            discard_run(folder)  # unless something was fitted, there is nothing to go on with
+            discard_run(folder)  # if nothing was fitted, there is nothing to resume
             if folder.parent == RUNS and not any(RUNS.iterdir()):
                 RUNS.rmdir()
             raise
 
 
-def finish(run: Run, folder: Path, as_json: bool, console: Console) -> None:
-    """Prints the equation and writes everything; neither a full disk nor a closed pipe takes the other away."""
+def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
+    """Prints the equation and writes run and report. A full disk or closed pipe stops only one of the two."""
     try:
         typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.system))
     finally:
-        with _resumable(folder):
+        with _with_resume_hint(folder):
             write_run(run, folder)
             path = write_report(run, folder)
-    said = f"error {percentage(run.best.loss**0.5)} of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
+    summary = (
+        f"error {percentage(run.best.loss**0.5)} of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
+    )
     if run.best.stability is not None:
-        said += f", stability: {run.best.stability.verdict.value}"
+        summary += f", stability: {run.best.stability.verdict.value}"
     if len(run.indistinguishable) > 1:
-        said += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
-    console.print(said, style="dim", soft_wrap=True)
+        summary += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
+    console.print(summary, style="dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
     if run.interrupted:
         raise Stopped(f"Stopped early; this is the best so far, and it is saved. Go on: lgf discover --resume {folder}")
@@ -115,7 +117,7 @@ def _facts(run: Run, folder: Path) -> dict[str, Any]:
             "loss": run.best.loss,
             "held_out": run.best.held_out,
             "stable": None if run.best.stability is None else run.best.stability.verdict.value,
-            "indistinguishable": [str(run.shown(c)) for c in run.indistinguishable],
+            "indistinguishable": [str(run.display_system(c)) for c in run.indistinguishable],
             "front": front_rows(run),
             "evaluations": run.evaluations,
             "seconds": run.seconds,

@@ -1,4 +1,4 @@
-"""Commands around a run: check the data before it; simulate and plot what it found; the shipped records."""
+"""The commands `check`, `simulate`, `plot` and `records`."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ def check(
     weight: Weight = None,
     initial: Initial = None,
 ) -> None:
-    """Say what there is to know about the data before a search."""
+    """Check the data before a search, and report problems."""
     from lgf.cli.problem import Columns, read_problem
     from lgf.cli.terminal import make_console, show_findings
     from lgf.data import check as check_problem
@@ -62,14 +62,14 @@ def check(
 
 def simulate(
     run: RunFolder,
-    t0: Annotated[float | None, typer.Option("--t0", help="First time; that of the record if not given.")] = None,
-    t1: Annotated[float | None, typer.Option("--t1", help="Last time; that of the record if not given.")] = None,
-    n: Annotated[int, typer.Option("--n", help="How many times.")] = 500,
+    t0: Annotated[float | None, typer.Option("--t0", help="First time. Default: start of the record.")] = None,
+    t1: Annotated[float | None, typer.Option("--t1", help="Last time. Default: end of the record.")] = None,
+    n: Annotated[int, typer.Option("--n", help="Number of times.")] = 500,
     initial: Annotated[str | None, typer.Option(help="Initial state u,u',... at the first time.")] = None,
     forcing: ForcingFormula = None,
-    out: Annotated[Path | None, typer.Option(help="CSV file to write; printed if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: print to the terminal.")] = None,
 ) -> None:
-    """Solve the equation of a run, from any initial state and under any input, and give a table."""
+    """Solve the equation of a run from any initial state, with any input, and write a table."""
     import numpy as np
 
     from lgf.cli.problem import parse_initial
@@ -77,8 +77,8 @@ def simulate(
     from lgf.runs.folder import read_run, write_atomically
     from lgf.solver.trajectory import SolveStatus
 
-    found = read_run(run)
-    window = found.request.problem.observations[0].window
+    result = read_run(run)
+    window = result.request.problem.observations[0].window
     begin, end = window[0] if t0 is None else t0, window[1] if t1 is None else t1
     if not 2 <= n <= MOST_TIMES:
         raise LgfError(f"--n is {n}; give a number of times from 2 to {MOST_TIMES}.")
@@ -89,11 +89,11 @@ def simulate(
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
     if start is not None:
-        solved = found.simulate(t, start, forcing)
+        solved = result.simulate(t, start, forcing)
     elif forcing is not None:
         raise LgfError("a new forcing needs an initial state; give it by --initial.")
     else:
-        solved = found.trajectory(0, t)
+        solved = result.trajectory(0, t)
     text = _csv(solved)
     if out is None:
         typer.echo(text, nl=False)
@@ -114,7 +114,7 @@ def _csv(solved: "Trajectory") -> str:
 
 
 def plot(run: RunFolder) -> None:
-    """Draw the figures and the report of a run anew."""
+    """Write the figures and the report of a run again."""
     from lgf.report.page import write_report
     from lgf.runs.folder import read_run
 
@@ -122,7 +122,7 @@ def plot(run: RunFolder) -> None:
 
 
 def records() -> None:
-    """List the records that come with the package."""
+    """List the example records of the package."""
     from lgf.data import records as shipped
 
     for record in shipped().values():

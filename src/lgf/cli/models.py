@@ -1,4 +1,4 @@
-"""Commands around grammars and trained models: list, show, sample, train."""
+"""The commands `models`, `sample` and `train`."""
 
 import json
 from importlib.resources import files
@@ -20,7 +20,7 @@ models_app = typer.Typer(
     help="The grammars and trained models that come with the package.", rich_markup_mode=None,
     invoke_without_command=True,
 )  # fmt: skip
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="standard, b1, b2, b3, or the path of a grammar.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="standard, b1, b2, b3, or path of a grammar.")]
 
 
 @models_app.callback()
@@ -42,11 +42,9 @@ def models(context: typer.Context, as_json: AsJson = False) -> None:
 @models_app.command()
 def show(
     model: Model,
-    equation: Annotated[
-        str | None, typer.Argument(help="An equation, to be told whether the model can say it.")
-    ] = None,
+    equation: Annotated[str | None, typer.Argument(help="Equation to look up in the grammar.")] = None,
 ) -> None:
-    """Print a grammar, or whether it can say an equation and in how many bits."""
+    """Print a grammar, or the length in bits of an equation in it."""
     from lgf.equation.system import System
     from lgf.errors import LgfError
     from lgf.expression.parse import ReadingError
@@ -65,20 +63,20 @@ def show(
         skeleton = System.read(equation).skeleton
     except ReadingError as error:
         raise LgfError(f"the equation {quoted(equation)} cannot be read: {error.message}.") from error
-    said = encoding(grammar, skeleton)
-    if said.derivation is None:
-        missing = f": it has no {', '.join(said.unsaid)}" if said.unsaid else ""
+    encoded = encoding(grammar, skeleton)
+    if encoded.derivation is None:
+        missing = f": it has no {', '.join(encoded.unsaid)}" if encoded.unsaid else ""
         typer.echo(f"{grammar.name} cannot say {skeleton}{missing}.")
         return
-    typer.echo(f"{grammar.name} says {skeleton} in {said.bits:.1f} bits, as {spell(grammar, said.derivation)}.")
+    typer.echo(f"{grammar.name} says {skeleton} in {encoded.bits:.1f} bits, as {spell(grammar, encoded.derivation)}.")
 
 
 def sample(
     model: Model,
-    n: Annotated[int, typer.Option("-n", "--n", help="How many.")] = 10,
+    n: Annotated[int, typer.Option("-n", "--n", help="Number of equations.")] = 10,
     order: Annotated[int, typer.Option(help="Order of the equations.")] = 2,
-    forced: Annotated[bool, typer.Option("--forced", help="With a given input F.")] = False,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same sample.")] = 0,
+    forced: Annotated[bool, typer.Option("--forced", help="Equations with an input F.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same sample.")] = 0,
 ) -> None:
     """Draw random equations from a model's grammar."""
     import numpy as np
@@ -100,8 +98,8 @@ def sample(
     rng = np.random.default_rng(seed)
     cap = None if grammar.template == "explicit" else order
     frame = grammar_frame(order, forced)
-    given = tries = 0
-    while given < n:
+    count = tries = 0
+    while count < n:
         tries += 1
         if tries > 100 + n:
             raise LgfError(f"{grammar.name} hardly says any equation of order {order}; ask for another order.")
@@ -111,28 +109,28 @@ def sample(
             except NoEquation:
                 continue
             typer.echo(str(skeleton))
-            given += 1
-            if given == n:
+            count += 1
+            if count == n:
                 break
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file that says how to train.")],
-    out: Annotated[Path | None, typer.Option(help="Folder for the model; models/NAME if not given.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier training stopped.")] = False,
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="TOML file with the training recipe.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the model. Default: models/NAME.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training.")] = False,
 ) -> None:
-    """Train a model by a recipe."""
+    """Train a model from a recipe."""
     from lgf.training.recipe import load_recipe
     from lgf.training.stages import train as train_model
 
     plan = load_recipe(recipe)
     folder = out if out is not None else Path("models") / plan.name
-    bundle = train_model(plan, folder, resume, _tell)
+    bundle = train_model(plan, folder, resume, _print_progress)
     typer.echo(json.dumps(dict(bundle.metrics), indent=1, default=str))
     typer.echo(f"the model {bundle.name} is in {folder}", err=True)
 
 
-def _tell(progress: "Progress") -> None:
+def _print_progress(progress: "Progress") -> None:
     from lgf.report.percentages import percentage
 
     parts = [progress.stage, f"{progress.epoch} of {progress.epochs}"]
@@ -153,10 +151,10 @@ def _facts(grammar: "Grammar") -> dict[str, Any]:
 
 
 def _metrics(name: str) -> dict[str, Any] | None:
-    """What was measured of the trained model of this name, None if there is none; read without loading networks."""
+    """The metrics of the trained model of this name, read without loading networks; None if there is none."""
     from lgf.grammar import grammar_names
 
-    if name not in grammar_names():  # a user's grammar may be called anything, ../.. too
+    if name not in grammar_names():  # the name of a user's grammar may be unsafe as a path, such as ../..
         return None
     facts = files("lgf").joinpath("models", name, "model.json")
     return json.loads(facts.read_text(encoding="utf-8")).get("metrics") if facts.is_file() else None

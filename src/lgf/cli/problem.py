@@ -1,4 +1,4 @@
-"""From files and texts on the command line to a problem."""
+"""Reading a problem from command-line arguments."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from lgf.errors import LgfError, quoted
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column is what, as far as the user said."""
+    """The column roles that the user specified."""
 
     time: str | None = None
     value: list[str] | None = None
@@ -25,7 +25,7 @@ class Columns:
 def read_problem(
     data: str, columns: Columns, forcing: str | None, initial: str | None, known: dict[str, Any]
 ) -> tuple[Problem, tuple[str, ...]]:
-    """(the problem in the file or record, sentences on what was guessed); `known` are facts for `Knowledge`."""
+    """(problem in the file or record, notes on guessed columns); `known` holds fields of `Knowledge`."""
     if forcing is not None and columns.forcing is not None:
         raise LgfError("--forcing and --forcing-column are both given; the input is a formula or a column, not both.")
     record = None if Path(data).exists() else records().get(data)
@@ -44,7 +44,7 @@ def read_problem(
     observations, notes = reading.observations, reading.notes
     if forcing is not None:
         known = {**known, "inputs": make_inputs(forcing, observations[0].t)}
-        # A column that only looks like the input gives way to the formula that the user wrote.
+        # The user's formula overrides a column that was guessed to be the input.
         observations = tuple(replace(o, inputs={}) for o in observations)
         notes = tuple(note for note in notes if "is the forcing" not in note)
     return Problem(observations, Knowledge(**known)), notes
@@ -83,13 +83,13 @@ def _initial_state(text: str) -> InitialState:
 
 def parse_bounds(texts: list[str] | None) -> dict[str, Any] | None:
     """Bounds by term from texts such as u^3=negative and u=-10:0."""
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for text in texts or ():
         term, equal, limits = text.rpartition("=")
         if not equal:
             raise LgfError(f"the bound {quoted(text)} has no '='; write it like u^3=negative or u=-10:0.")
-        found[term] = tuple(limits.split(":")) if ":" in limits else limits
-    return found or None
+        bounds[term] = tuple(limits.split(":")) if ":" in limits else limits
+    return bounds or None
 
 
 def split_names(text: str | None) -> tuple[str, ...] | None:

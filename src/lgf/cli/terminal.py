@@ -1,4 +1,4 @@
-"""What a run shows on a terminal while it works; nothing where nobody looks."""
+"""The progress display of a run; silent if the output is not a terminal."""
 
 import time
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
 def make_console(stderr: bool = False) -> Console:
-    """A console that shows every text as it is: a column may be called 'time [h]', which Rich would take for markup."""
+    """A console without markup: Rich would otherwise interpret a column name such as 'time [h]'."""
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
 @contextmanager
 def progress_display(request: Request, console: Console) -> Iterator[Notify | None]:
-    """Something to notify of what a run does; None where the console is no terminal."""
+    """A callback for the progress of a run; None if the console is not a terminal."""
     if not console.is_terminal:
         yield None
         return
@@ -40,12 +40,12 @@ def progress_display(request: Request, console: Console) -> Iterator[Notify | No
     try:
         yield display.notify
     finally:
-        with suppress(OSError):  # the terminal may be gone by now, but what was found there is not
+        with suppress(OSError):  # a closed terminal must not lose the result
             live.stop()
 
 
 class _Display:
-    """Iteration, pace, the best equation so far with its error, time left."""
+    """Displays iteration, fits per second, best equation with its error, and time left."""
 
     def __init__(self, request: Request):
         self._limits = request.settings.search
@@ -55,15 +55,15 @@ class _Display:
         self._best: Candidate | None = None
         self._equation = "reading the record ..."
 
-    def notify(self, news: Iteration | Tick) -> None:
-        """Take note of an iteration's end or of some fits."""
-        if isinstance(news, Iteration):
-            self._iteration = news.number + 1
+    def notify(self, event: Iteration | Tick) -> None:
+        """Updates the display after an iteration or some fits."""
+        if isinstance(event, Iteration):
+            self._iteration = event.number + 1
             return
-        self._tick = news
-        if news.best is not None and news.best is not self._best:
-            self._best = news.best
-            fit = news.best.fit
+        self._tick = event
+        if event.best is not None and event.best is not self._best:
+            self._best = event.best
+            fit = event.best.fit
             self._equation = str(in_operator_form(System(fit.skeleton, fit.values, fit.errors), fit.covariance))
 
     def __rich__(self) -> Text:
@@ -75,7 +75,7 @@ class _Display:
         return Text.assemble((line + "\n", "dim"), (self._equation, "bold"), error, overflow="ellipsis")
 
     def _left(self, seconds: float, pace: float) -> str:
-        """The time left by the budget that ends first, as far as there is one."""
+        """The time left until the first budget ends; empty without a budget."""
         left = []
         if self._limits.max_seconds is not None:
             left.append(self._limits.max_seconds - seconds)
@@ -86,7 +86,7 @@ class _Display:
 
 
 def compile_kernels(console: Console) -> None:
-    """Compiles the kernels if that was never done, and says so: no search's budget should pay for it."""
+    """Compiles the kernels with a message, unless they are cached, so that this time is not part of the search."""
     folder = cache_folder(fit_trajectory)
     if folder is None:
         how = "as in every run, because no folder can be written to keep them in (name one by NUMBA_CACHE_DIR)"
@@ -101,6 +101,6 @@ def compile_kernels(console: Console) -> None:
 
 
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:
-    """Prints what the check of the data found."""
+    """Prints the findings of the data check."""
     for finding in findings:
         console.print(f"{finding.severity}: {finding.sentence}", style=_COLOURS[finding.severity], soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What was measured and what is known."""
+"""Measurements and prior knowledge."""
 
 from lgf.data.data_check import Finding, check
 from lgf.data.experiments import Reading, make_forcing, make_inputs, observations_from_arrays, read_observations

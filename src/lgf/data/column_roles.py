@@ -1,4 +1,4 @@
-"""Which column of a table is what: time, measured values, forcing, experiment, weight."""
+"""Roles of the columns of a table: time, measured values, forcing, experiment, weight."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
 
-DEFAULT_STATE, DEFAULT_INPUT = "u", "F"  # the names where there is one of them
+DEFAULT_STATE, DEFAULT_INPUT = "u", "F"  # the names if there is only one
 
 _KNOWN_NAMES = {
     "time": "t time times zeit temps tiempo timestamp date datetime",
@@ -29,7 +29,7 @@ _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()
 
 @dataclass(frozen=True)
 class Roles:
-    """Positions of the columns in use, the variable in each value column, and sentences on what was guessed."""
+    """The positions of the columns by role, the variable of each value column, and notes on guesses."""
 
     time: int
     values: tuple[int, ...]
@@ -43,59 +43,60 @@ class Roles:
 def guess_roles(
     table: Table, time: Any, value: Any, derivative: Any, forcing: Any, experiment: Any, weight: Any
 ) -> Roles:
-    """The role of every column: as the user says, else by its name, else by what it holds."""
+    """The role of every column: set by the user, else guessed by its name, else by its values."""
     notes: list[str] = []
-    given = {
+    positions = {
         what: None if name is None else table.position(name, what)
         for what, name in (("time", time), ("experiment", experiment), ("weight", weight))
     }
-    names = [_plain(name) for name in table.names]
-    inputs = () if forcing is None else tuple(table.position(f, "forcing") for f in _several(forcing))
-    values = None if value is None else tuple(table.position(v, "value") for v in _several(value))
-    taken = {p for p in given.values() if p is not None} | set(values or ()) | set(inputs)
+    names = [_plain_name(name) for name in table.names]
+    inputs = () if forcing is None else tuple(table.position(f, "forcing") for f in _as_sequence(forcing))
+    values = None if value is None else tuple(table.position(v, "value") for v in _as_sequence(value))
+    taken = {p for p in positions.values() if p is not None} | set(values or ()) | set(inputs)
     free = [k for k in range(len(names)) if k not in taken]
 
-    at = given["time"]
-    if at is None:
-        at = _guess_time(table, names, free)
-        notes.append(f"Time is column {quoted(table.names[at])} (guessed).")
-        free.remove(at)
-    if given["experiment"] is None and not _increases(table, at):
-        found = next((k for k in free if names[k] in _NAMES["experiment"]), None)
-        if found is not None:
-            given["experiment"] = found
-            free.remove(found)
-            notes.append(f"Column {quoted(table.names[found])} tells the experiments apart (guessed).")
+    time_position = positions["time"]
+    if time_position is None:
+        time_position = _guess_time(table, names, free)
+        notes.append(f"Time is column {quoted(table.names[time_position])} (guessed).")
+        free.remove(time_position)
+    if positions["experiment"] is None and not _increases(table, time_position):
+        column = next((k for k in free if names[k] in _NAMES["experiment"]), None)
+        if column is not None:
+            positions["experiment"] = column
+            free.remove(column)
+            notes.append(f"Column {quoted(table.names[column])} tells the experiments apart (guessed).")
     for what in ("forcing", "weight"):
-        found = next((k for k in free if names[k] in _NAMES[what] and table.is_numeric(k)), None)
-        missing = not inputs if what == "forcing" else given["weight"] is None
-        if missing and found is not None and (values is not None or len(free) > 1):
+        column = next((k for k in free if names[k] in _NAMES[what] and table.is_numeric(k)), None)
+        missing = not inputs if what == "forcing" else positions["weight"] is None
+        if missing and column is not None and (values is not None or len(free) > 1):
             if what == "forcing":
-                inputs = (found,)
+                inputs = (column,)
             else:
-                given["weight"] = found
-            free.remove(found)
-            notes.append(f"Column {quoted(table.names[found])} is the {what} (guessed).")
+                positions["weight"] = column
+            free.remove(column)
+            notes.append(f"Column {quoted(table.names[column])} is the {what} (guessed).")
     if values is None:
         values = _guess_values(table, names, free, notes)
-    _check_distinct(table, [at, *values, *inputs, *(p for w, p in given.items() if p is not None and w != "time")])
+    others = [p for role, p in positions.items() if p is not None and role != "time"]
+    _check_distinct(table, [time_position, *values, *inputs, *others])
     variables = _variables(table, values, names, derivative, notes)
-    signals = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
-    twice = next((name for name in signals if signals.count(name) > 1), None)
-    if twice is not None:
-        raise LgfError(f"two columns would be the input {quoted(twice)}; rename one of them.")
+    input_names = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
+    duplicate = next((name for name in input_names if input_names.count(name) > 1), None)
+    if duplicate is not None:
+        raise LgfError(f"two columns would be the input {quoted(duplicate)}; rename one of them.")
     return Roles(
-        at, values, variables, tuple(zip(signals, inputs, strict=True)), given["experiment"], given["weight"],
-        tuple(notes),
+        time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), positions["experiment"],
+        positions["weight"], tuple(notes),
     )  # fmt: skip
 
 
-def _plain(name: str) -> str:
-    """The name without unit and case: `Time [s]` -> `time`."""
+def _plain_name(name: str) -> str:
+    """The name in lower case without its unit: `Time [s]` -> `time`."""
     return re.sub(r"[\[(].*?[\])]", "", name).replace("’", "'").strip().lower()
 
 
-def _several(value: Any) -> Sequence:
+def _as_sequence(value: Any) -> Sequence:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
 
 
@@ -105,12 +106,12 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
     named = [k for k in free if names[k] in _NAMES["time"]] or [k for k in free if names[k].split("_")[0] == "time"]
     if named:
         return next((k for k in named if _increases(table, k)), named[0])
-    # S may be seconds or a substrate, min minutes or the smallest value: among units, time is what increases.
+    # S may be seconds or a substrate, min minutes or a minimum: of columns named like a unit, time increases.
     units = [k for k in free if names[k] in _NAMES["unit of time"]]
     rising = [k for k in free if table.is_numeric(k) and _increases(table, k)]
-    found = [k for k in units if _increases(table, k)] + rising + units
-    if found:
-        return found[0]
+    candidates = [k for k in units if _increases(table, k)] + rising + units
+    if candidates:
+        return candidates[0]
     raise LgfError(
         f"no column of {table.source} looks like time; name it, the columns are "
         f"{', '.join(map(quoted, table.names[:12]))}."
@@ -121,8 +122,8 @@ def _increases(table: Table, position: int) -> bool:
     column = table.columns[position]
     if column.dtype.kind != "f":
         return True
-    seen = column[~np.isnan(column)]
-    return len(seen) > 0 and bool(np.all(np.diff(seen) > 0))
+    present = column[~np.isnan(column)]
+    return len(present) > 0 and bool(np.all(np.diff(present) > 0))
 
 
 def _guess_values(table: Table, names: list[str], free: list[int], notes: list[str]) -> tuple[int, ...]:
@@ -144,7 +145,7 @@ def _guess_values(table: Table, names: list[str], free: list[int], notes: list[s
 
 
 def _derivative_of(name: str) -> int | None:
-    """The derivative that a column of this name holds, or None if the name says nothing."""
+    """The derivative in a column of this name; None if the name is not known."""
     for order, role in enumerate(("u", "u'", "u''")):
         if name in _NAMES[role] or name.split("_")[0] in _NAMES[role]:
             return order
@@ -154,9 +155,9 @@ def _derivative_of(name: str) -> int | None:
 def _variables(
     table: Table, values: tuple[int, ...], names: list[str], derivative: Any, notes: list[str]
 ) -> tuple[Variable, ...]:
-    """What each value column measures: derivatives of one state, or states by name where two are of one derivative."""
+    """The variable of each value column: derivatives of one state, or named states if two have the same derivative."""
     guessed = tuple(_derivative_of(names[k]) or 0 for k in values)
-    derivatives = guessed if derivative is None else tuple(_several(derivative))
+    derivatives = guessed if derivative is None else tuple(_as_sequence(derivative))
     if len(derivatives) != len(values):
         raise LgfError(
             f"there are {len(values)} measured columns but {len(derivatives)} derivatives are named; "
@@ -174,8 +175,8 @@ def _variables(
 
 
 def state_variables(states: Sequence[str], derivatives: Any) -> tuple[Variable, ...]:
-    """The variable of each column: a state, or that derivative of it (one for each column, or one for all)."""
-    orders = tuple(_several(derivatives)) if np.ndim(derivatives) else (derivatives,) * len(states)
+    """The variable of each column, from its state and derivative (one for each column, or one for all)."""
+    orders = tuple(_as_sequence(derivatives)) if np.ndim(derivatives) else (derivatives,) * len(states)
     for order in orders:
         if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_ORDER:
             raise LgfError(
@@ -186,7 +187,7 @@ def state_variables(states: Sequence[str], derivatives: Any) -> tuple[Variable, 
 
 
 def variable_name(column: str) -> str:
-    """The name of a state or an input from that of its column: without unit, with _ for other characters."""
+    """The name of a state or input from the name of its column: without unit, with _ for other characters."""
     name = re.sub(r"\W+", "_", re.sub(r"[\[(].*?[\])]", "", column).strip(), flags=re.ASCII).strip("_")
     try:
         return check_name(name)
@@ -197,6 +198,6 @@ def variable_name(column: str) -> str:
 
 
 def _check_distinct(table: Table, used: list[int]) -> None:
-    twice = next((k for k in used if used.count(k) > 1), None)
-    if twice is not None:
-        raise LgfError(f"column {quoted(table.names[twice])} was given two roles; each column has one.")
+    duplicate = next((k for k in used if used.count(k) > 1), None)
+    if duplicate is not None:
+        raise LgfError(f"column {quoted(table.names[duplicate])} was given two roles; each column has one.")

@@ -1,4 +1,4 @@
-"""What a user should know about the data before a search, in short sentences."""
+"""Checks of the data before a search; the findings are short sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,29 +30,29 @@ class Finding:
 
 
 def check(problem: Problem) -> tuple[Finding, ...]:
-    """Everything worth saying about the data of this problem, errors first."""
-    found: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
+    """The findings on the data of this problem, errors first."""
+    by_kind: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
     for number, observation in enumerate(problem.observations):
         for kind, finding in _observation_findings(observation, problem.signals(number), problem):
             name = observation.name or f"experiment {number + 1}"
-            found.setdefault((kind, finding.severity), []).append((finding.sentence, name))
+            by_kind.setdefault((kind, finding.severity), []).append((finding.sentence, name))
     findings = [*_problem_findings(problem)]
-    for (_, severity), said in found.items():
-        where = "" if len(problem.observations) == 1 else f" ({_where(said)})"
-        findings.append(Finding(severity, said[0][0][:-1] + where + "."))
+    for (_, severity), occurrences in by_kind.items():
+        where = "" if len(problem.observations) == 1 else f" ({_where(occurrences)})"
+        findings.append(Finding(severity, occurrences[0][0][:-1] + where + "."))
     rank = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(findings, key=lambda finding: rank[finding.severity]))
 
 
-def _where(said: list[tuple[str, str]]) -> str:
-    """The experiments of these (sentence, experiment); where sentences differ, only the first is true to the letter."""
-    (first, name), *others = said
+def _where(occurrences: list[tuple[str, str]]) -> str:
+    """The experiments of these (sentence, experiment); if the sentences differ, only the first one is exact."""
+    (first, name), *others = occurrences
     if all(sentence == first for sentence, _ in others):
-        return _listed([name for _, name in said])
-    return f"{name}; similar in {_listed([other for _, other in others])}"
+        return _shortened_list([name for _, name in occurrences])
+    return f"{name}; similar in {_shortened_list([experiment for _, experiment in others])}"
 
 
-def _listed(names: list[str]) -> str:
+def _shortened_list(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
@@ -82,12 +82,12 @@ def _observation_findings(
     if np.ptp(steps) > 0.05 * usual:
         yield "irregular", Finding("note", "Samples are not equally spaced in time; this is taken into account.")
     for variable, column in zip(observation.columns, observation.values.T, strict=True):
-        seen = ~np.isnan(column)
-        t, y = observation.t[seen], column[seen]
+        present = ~np.isnan(column)
+        t, y = observation.t[present], column[present]
         name = str(variable)
         for kind, finding in _column_findings(name, t, y, usual, bool(signals)):
             yield f"{name} {kind}", finding
-        missing = int(np.count_nonzero(~seen))
+        missing = int(np.count_nonzero(~present))
         if missing:
             yield f"{name} missing", Finding("note", f"{missing} of {len(column)} samples of {name} are missing.")
     for state in observation.states:
@@ -223,13 +223,13 @@ def _level_findings(
 
 
 def _samples_per_swing(t: np.ndarray, y: np.ndarray) -> float:
-    """Samples in a period of the frequency below which 95 % of the signal's power lies, above the noise floor."""
+    """Samples per period of the frequency below which 95 % of the signal's power above the noise floor lies."""
     n = int(np.clip(len(t), 16, 1 << 16))
     uniform = np.linspace(t[0], t[-1], n)
     values = np.interp(uniform, t, y)
-    centred = np.linspace(-1.0, 1.0, n)  # times far from zero would leave the line ill-conditioned
+    centred = np.linspace(-1.0, 1.0, n)  # times far from zero would make the fit of the line ill-conditioned
     wiggle = values - np.polyval(np.polyfit(centred, values, 1), centred)
-    if np.var(wiggle) < 0.05 * np.var(values):  # a straight line and noise: nothing swings
+    if np.var(wiggle) < 0.05 * np.var(values):  # a straight line and noise, no oscillation
         return float("inf")
     power = np.abs(np.fft.rfft(wiggle * np.hanning(n))) ** 2
     power = np.maximum(power - 3.0 * np.median(power), 0.0)[1:]

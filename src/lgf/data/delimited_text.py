@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV, ...) -> names and cells, with every complaint in one sentence."""
+"""Reading of delimited text (CSV, TSV, ...) into names and cells; every error is one sentence."""
 
 import csv
 import os
@@ -22,7 +22,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Text of a table: names of the columns, rows of cells, the line each row stood on, and what was noticed."""
+    """A table as text: names of the columns, rows of cells, the line number of each row, and notes."""
 
     names: tuple[str, ...]
     rows: list[list[str]]
@@ -31,7 +31,7 @@ class Cells:
 
 
 def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
-    """The cells of a delimited file; the delimiter and whether there is a header are guessed and noted."""
+    """The cells of a delimited file; delimiter and header are guessed, and the guesses noted."""
     text = _text(Path(path))
     name = Path(path).name
     lines = [(number, line.strip("\r\n")) for number, line in enumerate(text.split("\n"), start=1)]
@@ -76,7 +76,7 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
 
 
 def to_number(cell: str) -> float | None:
-    """The number in a cell, NaN when it is missing, None when it is text; `1,5` is one and a half."""
+    """The number in a cell, NaN if it is missing, None if it is text; `1,5` is one and a half."""
     text = cell.strip()
     if text.lower() in MISSING:
         return float("nan")
@@ -90,22 +90,22 @@ def to_number(cell: str) -> float | None:
         return None
 
 
-def _refuse(path: Path, found: os.stat_result) -> None:
-    if stat.S_ISDIR(found.st_mode):
+def _check_file(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
         raise LgfError(f"{path} is a directory; give the file in it that holds the table.")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise LgfError(f"{path} is not a regular file; give a text file.")
-    if found.st_size > MOST_BYTES:
+    if status.st_size > MOST_BYTES:
         raise LgfError(
-            f"{path} has {found.st_size / 1e9:.1f} GB but at most {MOST_BYTES / 1e9:.1f} GB are read; "
+            f"{path} has {status.st_size / 1e9:.1f} GB but at most {MOST_BYTES / 1e9:.1f} GB are read; "
             "keep every tenth row or fewer columns."
         )
 
 
 def _text(path: Path) -> str:
     try:
-        found = path.stat()
-        _refuse(path, found)
+        status = path.stat()
+        _check_file(path, status)
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise LgfError(f"there is no file {path}; check the name and the folder.") from error
@@ -137,7 +137,7 @@ def _split(lines: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """The one that cuts the most lines into the same number of cells; `;` comes before `,` for decimal commas."""
+    """The delimiter that splits the most lines into the same number of cells; `;` precedes `,` for decimal commas."""
     best, best_key = ",", (0, 0)
     for rank, delimiter in enumerate(_DELIMITERS):
         try:
@@ -151,7 +151,7 @@ def _delimiter(lines: list[str]) -> str:
 
 
 def _header(rows: list[list[str]], comments: list[str], delimiter: str) -> tuple[tuple[str, ...], int, list[str]]:
-    """Names of the columns, how many rows they take, and notes."""
+    """The names of the columns, the number of header rows, and notes."""
     width = Counter(len(row) for row in rows).most_common(1)[0][0]
     first = rows[0]
     if all(to_number(cell) is not None for cell in first):
@@ -161,7 +161,7 @@ def _header(rows: list[list[str]], comments: list[str], delimiter: str) -> tuple
         return tuple(f"column {k + 1}" for k in range(width)), 0, ["The table has no header."]
     names = tuple(cell or f"column {k + 1}" for k, cell in enumerate(first))
     if any(_is_number(cell) for cell in first):
-        # text beside numbers: a row of data with a text column, unless the next rows look different
+        # text beside numbers is a row of data with a text column, unless the next rows differ
         kinds = [_is_number(cell) for cell in first]
         if all([_is_number(cell) for cell in row] == kinds for row in rows[1:5] if len(row) == len(first)):
             return tuple(f"column {k + 1}" for k in range(width)), 0, ["The table has no header."]

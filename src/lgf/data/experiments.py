@@ -1,4 +1,4 @@
-"""Experiments from tables and arrays: the doors through which measurements come in."""
+"""Observations from tables and arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ ForcingLike = Forcing | str | Callable[[float], float] | Sequence[float] | np.nd
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The experiments found in a table, and sentences on what was guessed on the way."""
+    """The experiments in a table, and notes on what was guessed."""
 
     observations: tuple[Observation, ...]
     notes: tuple[str, ...] = ()
@@ -39,10 +39,10 @@ def read_observations(
     initial: Any = None,
     delimiter: str | None = None,
 ) -> Reading:
-    """The experiments in a table (see `read_table`); columns that are not named are guessed and the guess is noted.
+    """The experiments in a table (see `read_table`); roles of columns that are not named are guessed and noted.
 
-    `derivative` says what each value column measures: 0 for u, 1 for u', 2 for u''; columns of the same derivative are
-    states by name. `initial` is one state for all experiments, or one for each.
+    `derivative` is 0, 1 or 2 for a value column that measures u, u' or u''; columns of the same derivative are
+    different states, named after the columns. `initial` is one state for all experiments, or one for each.
     """
     table = read_table(source, delimiter)
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight)
@@ -84,7 +84,7 @@ def observations_from_arrays(
     weights: Any = None,
     initial: Any = None,
 ) -> tuple[Observation, ...]:
-    """The experiments in arrays: one array of times and one of values, or lists of them with one entry an experiment.
+    """The experiments in arrays: one array of times and one of values, or lists with one array per experiment.
 
     Experiments may share their times. Values have one column per state, named by `states` (x0, x1, ... if not given),
     or, where `derivative` names one for each column, per derivative of one state. `forcing` is a formula, a function, a
@@ -97,14 +97,14 @@ def observations_from_arrays(
         return (_observation(t, values, states, derivative, forcing, weights, initial, ""),)
     n = len(values)
     columns = []
-    for what, each in (("times", t), ("forcings", forcing), ("weights", weights)):
-        columns.append(each if _is_list(each) else [each] * n)
+    for what, items in (("times", t), ("forcings", forcing), ("weights", weights)):
+        columns.append(items if _is_list(items) else [items] * n)
         if len(columns[-1]) != n:
-            raise LgfError(f"there are {len(each)} {what} but {n} experiments; give one for each, or one for all.")
+            raise LgfError(f"there are {len(items)} {what} but {n} experiments; give one for each, or one for all.")
     names = [f"experiment {k + 1}" for k in range(n)]
     return tuple(
-        _observation(times, mine, states, derivative, force, weight, start, name)
-        for mine, times, force, weight, start, name in zip(values, *columns, _initials(initial, n), names, strict=True)
+        _observation(times, u, states, derivative, force, weight, start, name)
+        for u, times, force, weight, start, name in zip(values, *columns, _initials(initial, n), names, strict=True)
     )
 
 
@@ -138,9 +138,9 @@ def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -
 
 
 def make_inputs(forcing: ForcingLike | Mapping[str, ForcingLike], t: np.ndarray) -> dict[str, Forcing]:
-    """The known inputs over these times by name; a single one that is not named is F, None is no input."""
+    """The known inputs over these times by name; a single unnamed one is F, None means no input."""
     named = forcing if isinstance(forcing, Mapping) else {} if forcing is None else {DEFAULT_INPUT: forcing}
-    return {str(name): make_forcing(one, t) for name, one in named.items() if one is not None}
+    return {str(name): make_forcing(signal, t) for name, signal in named.items() if signal is not None}
 
 
 def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing:
@@ -160,7 +160,7 @@ def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing:
 
 
 def _is_list(values: Any) -> bool:
-    """Whether there is one entry for each of several experiments."""
+    """Whether this is a list with one entry per experiment."""
     if not isinstance(values, (list, tuple)) or not values:
         return False
     single = (str, Forcing, Mapping, np.ndarray)
@@ -170,7 +170,7 @@ def _is_list(values: Any) -> bool:
 
 
 def _times(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
-    """Times as numbers; dates count in seconds from the first one."""
+    """The times as numbers (dates in seconds from the first one), and notes."""
     column = table.columns[position]
     if table.is_numeric(position):
         return table.numbers(position), []
@@ -183,7 +183,7 @@ def _times(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
 
 
 def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
-    """Rows of each experiment, in the order of their first appearance."""
+    """The rows of each experiment by name, in the order of first appearance."""
     if position is None:
         return {"": np.arange(len(table))}
     labels = table.columns[position]

@@ -1,4 +1,4 @@
-"""What is known about a system before the search: every piece may be left open."""
+"""Knowledge about a system before the search; every field may be unknown."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What is known about the system; None means unknown.
+    """Prior knowledge about a system; None means unknown.
 
     order        of the highest derivative, for all states or by state
     stable       the system returns to rest, or stays bounded
@@ -114,18 +114,18 @@ def _order(order: Any) -> int:
 
 
 def _texts(texts: Any, what: str) -> tuple[str, ...]:
-    found = tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)
-    if not all(isinstance(text, str) for text in found):
+    sequence = tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)
+    if not all(isinstance(text, str) for text in sequence):
         raise LgfError(f"{what} are given as text, but got {quoted(texts)}.")
-    return found
+    return sequence
 
 
 def _functions(functions: object) -> tuple[str, ...]:
-    found = _texts(functions, "functions")
-    for name in found:
+    names = _texts(functions, "functions")
+    for name in names:
         if name not in FUNCTIONS:
             raise LgfError(f"the function {quoted(name)} is not known; choose from {', '.join(FUNCTIONS)}.")
-    return found
+    return names
 
 
 def _variables(variables: object) -> tuple[str, ...]:

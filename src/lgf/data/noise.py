@@ -1,8 +1,8 @@
-"""The noise of a measured column, estimated before anything is smoothed."""
+"""The noise of a measured column, estimated before smoothing."""
 
 import numpy as np
 
-_FULL_PRECISION = 12  # significant digits from which on numbers are not taken for rounded
+_FULL_PRECISION = 12  # significant digits from which numbers count as not rounded
 
 
 def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
@@ -13,7 +13,7 @@ def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
 
 
 def rounding_error(y: np.ndarray) -> float:
-    """Root mean square error that values have from being written with few digits; 0 for numbers of full precision.
+    """The root mean square rounding error of values written with few digits; 0 for numbers of full precision.
 
     Values may have the same number of decimals or the same number of significant digits.
 
@@ -34,8 +34,10 @@ def rounding_error(y: np.ndarray) -> float:
 
 
 def neighbour_distances(t: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How far each inner sample is from the cubic through its four neighbours (in a short record, from the line through
-    two), scaled to the deviation of one sample; one or two samples at each end have none."""
+    """The distance of each inner sample from the cubic through its four neighbours, in deviations of one sample.
+
+    A short record takes the line through two neighbours. The one or two samples at each end are left out.
+    """
     width = 2 if len(y) >= 12 else 1
     inner = np.arange(width, len(y) - width)
     near = inner + np.array([k for k in range(-width, width + 1) if k != 0])[:, None]

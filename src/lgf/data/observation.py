@@ -1,4 +1,4 @@
-"""What was measured in one experiment, what is known beforehand, and the two together: a problem."""
+"""Observation, the measurements of one experiment; Problem, the experiments with the prior knowledge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import read_only
 
 LEAST_SAMPLES = 3
-MOST_SAMPLES = 200_000  # of all experiments: a fit of more takes seconds, and they add nothing
+MOST_SAMPLES = 200_000  # of all experiments; a fit of more takes seconds and gains nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Observation:
 
     Column j holds the variable `columns[j]`: ("u",) is the state u alone, ("u''",) its acceleration alone, ("prey",
     "predator") two states. `weights` (N, K) multiply the squared errors. `initial` holds the state vector at t[0] by
-    variable, as far as it is known; of one state it may be a sequence u(t[0]), u'(t[0]), ... `inputs` are the known
+    variable, as far as it is known; for one state it may be a sequence u(t[0]), u'(t[0]), ... `inputs` are the known
     inputs of this experiment by name, where it has its own.
     """
 
@@ -58,7 +58,7 @@ class Observation:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The names of the states that were measured, themselves or by a derivative."""
+        """The names of the states of which values or derivatives were measured."""
         return tuple(dict.fromkeys(variable.name for variable in self.columns))
 
     @property
@@ -68,7 +68,7 @@ class Observation:
 
     @property
     def n_samples(self) -> int:
-        """How many numbers were measured; missing ones do not count."""
+        """The number of measured values; missing ones do not count."""
         return int(np.count_nonzero(~np.isnan(self.values)))
 
     def column(self, variable: Variable) -> np.ndarray | None:
@@ -78,7 +78,7 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One or more experiments of the same system, and what is known about it."""
+    """One or more experiments of the same system, and the prior knowledge about it."""
 
     observations: tuple[Observation, ...]
     knowledge: Knowledge = field(default_factory=Knowledge)
@@ -178,12 +178,12 @@ class Problem:
 
     @property
     def forced(self) -> bool | None:
-        """Whether a known input drives the system; None when nobody said."""
+        """Whether a known input drives the system; None if unknown."""
         return True if self.inputs else self.knowledge.forced
 
     @property
     def n_samples(self) -> int:
-        """How many numbers were measured in all experiments together."""
+        """The number of measured values in all experiments."""
         return sum(o.n_samples for o in self.observations)
 
     def signals(self, experiment: int = 0) -> dict[str, Forcing]:
@@ -215,8 +215,8 @@ def _columns(values: np.ndarray) -> np.ndarray:
 
 
 def _variables(columns: Any, shape: tuple[int, ...]) -> tuple[Variable, ...]:
-    given = (columns,) if isinstance(columns, (str, Variable)) else tuple(columns)
-    variables = tuple(v if isinstance(v, Variable) else Variable.read(str(v)) for v in given)
+    names = (columns,) if isinstance(columns, (str, Variable)) else tuple(columns)
+    variables = tuple(v if isinstance(v, Variable) else Variable.read(str(v)) for v in names)
     for variable in variables:
         check_name(variable.name)
         if not 0 <= variable.derivative <= HIGHEST_ORDER:
@@ -258,7 +258,7 @@ def _check_times(t: np.ndarray) -> None:
 
 
 def _check_spacing(t: np.ndarray, steps: np.ndarray) -> None:
-    """Derivatives divide by powers of these lengths, which must neither overflow nor vanish."""
+    """Raises LgfError if powers of the spacing or the window, by which derivatives divide, overflow or vanish."""
     length = float(t[-1]) - float(t[0])
     if not 1e-30 <= length <= 1e30:
         raise LgfError(
@@ -279,10 +279,10 @@ def _check_values(values: np.ndarray, n: int) -> None:
         row = int(np.flatnonzero(np.any(np.isinf(values), axis=1))[0])
         raise LgfError(f"sample {row + 1} is infinite; remove it or write NaN for a missing value.")
     for column in range(values.shape[1]):
-        found = int(np.count_nonzero(~np.isnan(values[:, column])))
-        if found < LEAST_SAMPLES:
+        n_present = int(np.count_nonzero(~np.isnan(values[:, column])))
+        if n_present < LEAST_SAMPLES:
             raise LgfError(
-                f"measured column {column + 1} has {found} values that are not missing; "
+                f"measured column {column + 1} has {n_present} values that are not missing; "
                 f"at least {LEAST_SAMPLES} are needed."
             )
     largest = float(np.nanmax(np.abs(values)))
@@ -317,16 +317,16 @@ def _initial(initial: Any, states: tuple[str, ...]) -> dict[Variable, float]:
             )
     else:
         array = np.atleast_1d(_numbers(initial, "the initial state"))
-        one = len(states) == 1
-        most = HIGHEST_ORDER if one else len(states)
+        single = len(states) == 1
+        most = HIGHEST_ORDER if single else len(states)
         if array.ndim != 1 or not 1 <= len(array) <= most:
             raise LgfError(
                 f"the initial state has shape {array.shape}; give {states[0]}(t0), or {states[0]}(t0) and "
                 f"{states[0]}'(t0), as numbers."
-                if one
+                if single
                 else f"the initial state has shape {array.shape}; give one number for each of {', '.join(states)}."
             )
-        variables = [Variable(states[0], d) if one else Variable(states[d]) for d in range(len(array))]
+        variables = [Variable(states[0], d) if single else Variable(states[d]) for d in range(len(array))]
         named = dict(zip(variables, array, strict=True))
     values = {variable: float(_numbers(value, "the initial state")) for variable, value in named.items()}
     if not all(np.isfinite(value) for value in values.values()):

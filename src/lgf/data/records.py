@@ -1,4 +1,4 @@
-"""Records that come with the package, as examples; LICENCES.md beside them says where they are from."""
+"""The example records of the package; LICENCES.md beside them names their sources."""
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -13,7 +13,7 @@ from lgf.solver.forcing import Forcing
 
 @dataclass(frozen=True)
 class Record:
-    """A shipped record: what it is, its columns, and what is known about the system."""
+    """A shipped record: its description, its columns and the knowledge about the system."""
 
     name: str
     description: str
@@ -69,7 +69,7 @@ def records() -> dict[str, Record]:
 
 
 def load_record(name: str) -> Problem:
-    """The shipped record as a problem: its experiments and what is known about the system."""
+    """The shipped record as a problem: its experiments and the knowledge about the system."""
     record = records().get(name)
     if record is None:
         raise LgfError(f"there is no record named {quoted(name)}; the records are {', '.join(records())}.")
@@ -83,5 +83,5 @@ def load_record(name: str) -> Problem:
             initial=record.initial,
         )
     inputs = {} if record.forcing is None else {DEFAULT_INPUT: Forcing.from_formula(record.forcing)}
-    known = Knowledge(order=record.order, stable=record.stable, forced=record.forced, inputs=inputs)
-    return Problem(reading.observations, known)
+    knowledge = Knowledge(order=record.order, stable=record.stable, forced=record.forced, inputs=inputs)
+    return Problem(reading.observations, knowledge)

@@ -16,7 +16,7 @@ ColumnName = str | int
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of equal length, numbers or text; `lines` says where in a file each row stood."""
+    """Named columns of equal length, numbers or text; `lines` holds the line number of each row in its file."""
 
     names: tuple[str, ...]
     columns: tuple[np.ndarray, ...]
@@ -28,16 +28,16 @@ class Table:
         return len(self.columns[0])
 
     def position(self, column: ColumnName, what: str) -> int:
-        """Where this column stands, counted from 0."""
+        """The position of this column, counted from 0."""
         if isinstance(column, str):
             exact = [k for k, name in enumerate(self.names) if name == column]
             loose = [k for k, name in enumerate(self.names) if name.strip().lower() == column.strip().lower()]
-            for found in (exact, loose):
-                if len(found) == 1:
-                    return found[0]
-                if len(found) > 1:
+            for matches in (exact, loose):
+                if len(matches) == 1:
+                    return matches[0]
+                if len(matches) > 1:
                     raise LgfError(
-                        f"{self.source} has {len(found)} columns named {quoted(column)}; give a position instead."
+                        f"{self.source} has {len(matches)} columns named {quoted(column)}; give a position instead."
                     )
             if column.isascii() and column.isdigit():
                 return self.position(int(column) - 1, what)
@@ -72,7 +72,7 @@ def read_table(source: Any, delimiter: str | None = None) -> Table:
     if isinstance(source, (str, PathLike)):
         cells = read_cells(source, delimiter)
         columns = tuple(_column([row[k] for row in cells.rows]) for k in range(len(cells.names)))
-        return Table(cells.names, columns, _quoted(source), np.array(cells.lines), cells.notes)
+        return Table(cells.names, columns, _file_name(source), np.array(cells.lines), cells.notes)
     if hasattr(source, "columns") and hasattr(source, "iloc"):
         named = {str(name): source.iloc[:, k] for k, name in enumerate(source.columns)}
         if len(named) < len(source.columns):
@@ -118,5 +118,5 @@ def _cell(cell: Any) -> float | None:
         return None if str(cell) != "<NA>" else float("nan")
 
 
-def _quoted(source: Any) -> str:
+def _file_name(source: Any) -> str:
     return str(source).replace("\\", "/").rsplit("/", 1)[-1]

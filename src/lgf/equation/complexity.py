@@ -1,4 +1,4 @@
-"""Complexity: how many operations, variables and constants an equation has.
+"""Complexity: the number of operations, variables and constants of an equation.
 
 The paper counts the nodes of SymPy's simplified equation, all of it on one side, with u(t) applied: 23.2 on average
 over the true equations of its Benchmark 1, 18.1 over Benchmark 2. `complexity` gives that number, slowly; `node_count`
@@ -11,7 +11,7 @@ from lgf.expression.tree import Expression
 
 
 def node_count(expression: Expression) -> int:
-    """Number of SymPy nodes of the expression, SymPy's own count if it is filled in and in canonical form.
+    """The number of SymPy nodes of the expression; equal to SymPy's own count if it is canonical and without open C's.
 
     Rare exceptions: a function whose argument has as many positive as negative terms (SymPy then chooses the sign by
     its order of terms), and abs of a product or power.
@@ -20,7 +20,7 @@ def node_count(expression: Expression) -> int:
     for node in expression.nodes():
         if node.head == "symbol":
             name, derivative = node.args
-            # u(t) has a node for its argument; Derivative(u(t), (t, n)) a tuple of t and n besides
+            # u(t) has a node for its argument; Derivative(u(t), (t, n)) has a tuple of t and n too
             count += 1 if name == "t" else 6 if derivative > 0 else 2
         elif node.head == "sqrt":
             count += 2  # Pow(x, 1/2)

@@ -1,4 +1,4 @@
-"""The operator form of a fitted equation, its input alone on the right, with the errors of its constants there."""
+"""The operator form of a fitted equation, with its input alone on the right, and the errors of its constants."""
 
 from dataclasses import replace
 
@@ -9,11 +9,11 @@ from lgf.errors import LgfError
 
 
 def in_operator_form(system: System, covariance: np.ndarray) -> System:
-    """The same equation with its input alone on the right, errors carried over; unchanged where it is no clear term.
+    """The equation with its input alone on the right and propagated errors; unchanged if the input is no clear term.
 
     Systems of several states or inputs stay as they are.
 
-    To first order the values of one form are linear in those of the other, and their covariance goes along.
+    To first order the values of one form are linear in those of the other, which gives their covariance.
     """
     if not system.skeleton.forced:
         return system
@@ -33,13 +33,13 @@ def in_operator_form(system: System, covariance: np.ndarray) -> System:
     if not np.all(np.isfinite(turned.values)):
         return system
     jacobian = np.array(columns).reshape(len(system.values), len(turned.values)).T
-    errors = _carried(jacobian, covariance)
-    # The first coefficient is one over that of F: if the data hardly see F, dividing by it would blur everything.
+    errors = _propagated_errors(jacobian, covariance)
+    # The first coefficient is one over that of F: if F is poorly determined, dividing by it would spoil all others.
     return replace(turned, errors=errors) if errors[0] < 0.5 * abs(turned.values[0]) else system
 
 
-def _carried(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:
-    """Standard errors of values that depend on others by this Jacobian; infinite where one of these is."""
+def _propagated_errors(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:
+    """Standard errors of values with this Jacobian; infinite where an error that they depend on is."""
     open_ = ~np.isfinite(np.diag(covariance))
     finite = np.where(open_[:, None] | open_[None, :], 0.0, covariance)
     errors = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", jacobian, finite, jacobian), 0.0))

@@ -1,4 +1,4 @@
-"""Simplification of a system against data: negligible summands and factors go."""
+"""Simplification of a system on data: removal of negligible summands and factors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from lgf.expression.tree import ONE, ZERO, Expression, rebuild, summands
 
 @dataclass(frozen=True)
 class SimplifySettings:
-    """When a summand or a factor is negligible.
+    """Thresholds below which a summand or a factor is negligible.
 
-    As in the paper (relative=False): a summand whose squares sum to less than `summand` over the data, a factor whose
-    absolute deviations from 1 sum to less than `factor`. These depend on units and on the number of samples;
-    relative=True compares instead the root mean square of a summand with that of the largest one beside it, and takes
-    the mean deviation of a factor, sparing constants, which a fit has chosen.
+    The paper (relative=False) removes a summand whose squares sum to less than `summand` over the data, and a factor
+    whose absolute deviations from 1 sum to less than `factor`. These sums depend on units and on the number of samples.
+    relative=True compares the root mean square of a summand with that of the largest one beside it, and takes the mean
+    deviation of a factor; fitted constants stay.
     """
 
     summand: float = 1e-2
@@ -37,10 +37,10 @@ def simplify(
     environment: Mapping[str | tuple[str, int], ArrayLike],
     settings: SimplifySettings = SimplifySettings(),
 ) -> System:
-    """The system without what is negligible on these data, in canonical form; the same object if nothing is.
+    """The canonical system without negligible summands and factors; the same object if there are none.
 
-    The environment holds the data by symbol, as for `evaluate`. The order of each equation stays. The values that
-    remain are not adjusted and lose their errors: fit again.
+    The environment holds the data by symbol, as for `evaluate`. The order of each equation stays. The remaining values
+    are not adjusted and lose their errors, so they should be fitted again.
     """
     skeleton = system.skeleton
 
@@ -48,16 +48,16 @@ def simplify(
         return evaluate(e, environment, system.values)
 
     size = np.broadcast_shapes(*(np.shape(v) for v in environment.values()))
-    prune = _Pruning(settings, values_of, int(np.prod(size)))
+    prune = _Pruner(settings, values_of, int(np.prod(size)))
     highest = [variable.symbol for variable in skeleton.frame.highest]
     pruned = [prune.equation(*pair, symbol) for pair, symbol in zip(skeleton.sides, highest, strict=True)]
     if tuple(pruned) == skeleton.sides:
         return system
     rows, values = [], ()
     for left, right in pruned:
-        left, right, own = canonical_sides(left, right, system.values)
+        left, right, side_values = canonical_sides(left, right, system.values)
         rows.append((shifted(left, len(values)), shifted(right, len(values))))
-        values += own
+        values += side_values
     return System(Skeleton(skeleton.frame, tuple(rows)), values, formulas=system.formulas)
 
 
@@ -67,13 +67,13 @@ def _rms(values: NDArray[np.float64]) -> float:
 
 
 @dataclass(frozen=True)
-class _Pruning:
+class _Pruner:
     settings: SimplifySettings
     values_of: Callable[[Expression], NDArray[np.float64]]
     n_samples: int
 
     def equation(self, left: Expression, right: Expression, highest: Expression) -> tuple[Expression, Expression]:
-        """Both sides without what is negligible, as long as the highest derivative stays."""
+        """Both sides, pruned as far as the highest derivative stays."""
         largest = max((_rms(self.values_of(s)) for s in (*summands(left), *summands(right))), default=0.0)
         for pruned in (
             (self.side(left, largest), self.side(right, largest)),
@@ -84,14 +84,14 @@ class _Pruning:
         return left, right
 
     def side(self, e: Expression, largest: float) -> Expression:
-        """One side of the equation: its summands are compared with those of both sides, a bare symbol stays."""
+        """One side, pruned of summands that are negligible against those of both sides; a bare symbol stays."""
         if e.head == "symbol":
             return e
         rest = [self.inside(s) for s in summands(e) if not self.negligible(s, largest)]
         return rebuild("+", tuple(rest)) if rest else ZERO
 
     def inside(self, e: Expression) -> Expression:
-        """The expression with its own sums and products pruned."""
+        """The expression with the sums and products inside it pruned."""
         if e.is_leaf:
             return e
         args = e.args

@@ -30,10 +30,10 @@ class Skeleton:
     def __post_init__(self) -> None:
         if len(self.sides) != len(self.frame.states):
             raise ValueError(f"{len(self.sides)} equations for {len(self.frame.states)} states; give one for each.")
-        found = [n.args[0] for e in self._expressions for n in e.nodes() if n.head == "constant"]
-        if found != list(range(len(found))):
+        indices = [n.args[0] for e in self._expressions for n in e.nodes() if n.head == "constant"]
+        if indices != list(range(len(indices))):
             raise ValueError(
-                f"open constants must be numbered 0, 1, ... from left to right, each once, got {found}; "
+                f"open constants must be numbered 0, 1, ... from left to right, each once, got {indices}; "
                 "read the equation with bare C's or pass it through `numbered`"
             )
         if len(self.sides) > 1 and self.right_sides is None:
@@ -48,7 +48,7 @@ class Skeleton:
 
     @classmethod
     def read(cls, text: str, frame: Frame | None = None) -> "Skeleton":
-        """The skeleton that the text says, every C an open constant; one equation a line, or separated by `;`.
+        """The skeleton in the text, every C an open constant; one equation per line, or separated by `;`.
 
         Without a frame the states are those whose derivatives stand on the left, and F is the known input.
         """
@@ -64,7 +64,7 @@ class Skeleton:
 
     @cached_property
     def n_constants(self) -> int:
-        """How many constants are open."""
+        """The number of open constants."""
         return sum(n.head == "constant" for e in self._expressions for n in e.nodes())
 
     @cached_property
@@ -94,7 +94,7 @@ class Skeleton:
 
     @cached_property
     def right_sides(self) -> tuple[Expression, ...] | None:
-        """The right-hand side of every state if each equation gives its highest derivative directly, else None."""
+        """The right-hand side of every state if every left side is a highest derivative, else None."""
         highest = [variable.symbol for variable in self.frame.highest]
         bare = all(left == symbol for (left, _), symbol in zip(self.sides, highest, strict=True))
         if not bare or any(symbol in right.nodes() for _, right in self.sides for symbol in highest):
@@ -113,22 +113,22 @@ class Skeleton:
 
     @cached_property
     def polynomial(self) -> tuple[Expression, ...] | None:
-        """Coefficients of the first residual as a polynomial in its highest derivative, or None if it is none."""
+        """Coefficients of the first residual as a polynomial in its highest derivative; None if it is not one."""
         return polynomial(self.residuals[0], self.highest)
 
     @property
     def degree(self) -> int | None:
-        """Degree of the first residual as a polynomial in its highest derivative; None if it is none."""
+        """Degree of the first residual as a polynomial in its highest derivative; None if it is not one."""
         return None if self.polynomial is None else len(self.polynomial) - 1
 
     @cached_property
     def structure(self) -> str:
-        """A text that all skeletons of the same equations share."""
+        """The structure as text, equal for all skeletons of the same equations."""
         return "; ".join(structure(left, right) for left, right in self.sides)
 
     @cached_property
     def complexity(self) -> int:
-        """Number of nodes of the equations as they stand, counted as the paper does but without simplification."""
+        """The number of nodes of the equations, counted as in the paper but without simplification."""
         explicit = self.right_sides is not None
         return sum(node_count(right - left if explicit else left - right) for left, right in self.sides)
 
@@ -152,8 +152,8 @@ def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = 
     if len(sides) > 1:
         place = {variable.symbol: i for i, variable in enumerate(frame.highest)}
         if {left for left, _ in sides} != set(place):
-            wanted = ", ".join(map(str, frame.highest))
-            raise LgfError(f"{quoted(text)} does not give {wanted}; write one equation for each, such as x' = ...")
+            expected = ", ".join(map(str, frame.highest))
+            raise LgfError(f"{quoted(text)} does not give {expected}; write one equation for each, such as x' = ...")
         _check_derivatives(text, sides, frame)
         return frame, tuple(sorted(sides, key=lambda pair: place[pair[0]]))
     order = max(order_of(side) for pair in sides for side in pair)
@@ -163,7 +163,7 @@ def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = 
 
 
 def _check_derivatives(text: str, sides: Sides, frame: Frame) -> None:
-    """LgfError if a derivative occurs that is higher than the one which its state's equation gives."""
+    """Raises LgfError if a derivative exceeds the order of its state."""
     for name, derivative in (n.args for pair in sides for e in pair for n in e.nodes() if n.head == "symbol"):
         if derivative > dict(frame.states).get(name, HIGHEST_ORDER):
             highest = Variable(name, dict(frame.states)[name])
@@ -171,7 +171,7 @@ def _check_derivatives(text: str, sides: Sides, frame: Frame) -> None:
 
 
 def _frame_of(text: str, sides: Sides, named: Frame | None) -> Frame:
-    """The frame that equations without one have: by their left sides, or of the one state that occurs."""
+    """The frame of the equations, inferred from their left sides or from the one state that occurs."""
     if named is not None and len(named.states) > 1:
         _check_derivatives(text, sides, named)
         return named
@@ -190,10 +190,10 @@ def _frame_of(text: str, sides: Sides, named: Frame | None) -> Frame:
 
 def numbered(frame: Frame, sides: Sequence[tuple[Expression, Expression]]) -> Skeleton:
     """The skeleton with these sides, its constants numbered by position; a constant that occurs twice is an error."""
-    found = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
-    if len(set(found)) < len(found):
+    constants = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
+    if len(set(constants)) < len(constants):
         raise LgfError("an open constant occurs twice; give every place a constant of its own")
-    order = {c: constant(i) for i, c in enumerate(found)}
+    order = {c: constant(i) for i, c in enumerate(constants)}
     if all(c == new for c, new in order.items()):
         return Skeleton(frame, tuple(sides))
     return Skeleton(frame, tuple((substitute(left, order), substitute(right, order)) for left, right in sides))

@@ -1,4 +1,4 @@
-"""Structure: when are two skeletons the same equation; and the skeleton of an equation that is filled in."""
+"""Structure: a text that two skeletons of the same equation share; the skeleton of an equation with numbers."""
 
 import math
 
@@ -25,22 +25,22 @@ Sides = tuple[Expression, Expression, tuple[float, ...]]
 
 
 def structure(left: Expression, right: Expression) -> str:
-    """A text that two skeletons share if they are the same equation: every coefficient of it is open.
+    """The structure as text, equal for skeletons of the same equation; every coefficient in it is open.
 
-    It does not change when terms move across `=`, when both sides are multiplied by a number, a constant or a common
-    factor (u''*u' = C/t^3 is u'' = C/(t^3*u')), and not with the choice of the one coefficient that is not open.
-    Terms with fixed numbers between them count as one: u' - u*u' + C*u is C*u'*(1 - u) + C*u.
+    It is invariant when terms move across `=`, when both sides are multiplied by a number, a constant or a common
+    factor (u''*u' = C/t^3 is u'' = C/(t^3*u')), and under the choice of the one coefficient that is not open.
+    Terms with fixed coefficients count as one: u' - u*u' + C*u is C*u'*(1 - u) + C*u.
     """
     pool = [math.nan] * n_constants(left, right)
     terms = to_terms(left - right, pool)
     if sum(not free for free, _ in terms.values()) <= 1:
-        terms = _opened(terms, pool)
-    terms = _grouped(cleared(terms, pool), pool)
+        terms = _with_free_coefficients(terms, pool)
+    terms = _with_joined_fixed_terms(cleared(terms, pool), pool)
     expression = to_expression(terms, pool)
     return plain(expression, ["C"] * len(pool))
 
 
-def _opened(terms: Terms, pool: list[float]) -> Terms:
+def _with_free_coefficients(terms: Terms, pool: list[float]) -> Terms:
     """The terms with every coefficient free."""
     result: Terms = {}
     for monomial, (_, value) in terms.items():
@@ -48,20 +48,20 @@ def _opened(terms: Terms, pool: list[float]) -> Terms:
     return reduced(result, pool)
 
 
-def _grouped(terms: Terms, pool: list[float]) -> Terms:
-    """The terms with those of fixed coefficients put into one product, common factor times sum, and all free."""
+def _with_joined_fixed_terms(terms: Terms, pool: list[float]) -> Terms:
+    """The terms with every coefficient free, those of fixed coefficients first joined into one product."""
     fixed: Terms = {m: c for m, c in terms.items() if not c[0]}
     if len(fixed) < 2:
-        return _opened(terms, pool)
-    rest = _opened({m: c for m, c in terms.items() if c[0]}, pool)
+        return _with_free_coefficients(terms, pool)
+    rest = _with_free_coefficients({m: c for m, c in terms.items() if c[0]}, pool)
     accumulate(rest, factored(fixed, math.nan, pool))
     return reduced(rest, pool)
 
 
 def cleared(terms: Terms, pool: list[float]) -> Terms:
-    """The terms without common factor and without denominators, multiplied by what that takes.
+    """The terms multiplied so that no common factor and no denominators remain.
 
-    A factor with open constants inside is moved only if it then still stands in one place.
+    A factor with open constants inside is moved only if it then still occurs once.
     """
     if len(terms) < 2:
         return terms
@@ -72,13 +72,13 @@ def cleared(terms: Terms, pool: list[float]) -> Terms:
             inside = has_constants(((base, ONE),))
             if inside and len(terms) == 2 and e.head == "number" and e.args[0] < 0.0:
                 multiplier.append((base, number(-e.args[0])))
-    if multiplier:  # what was in a denominator may have brought denominators of its own
+    if multiplier:  # a former denominator may contain denominators itself
         return cleared(times(terms, tuple(multiplier), pool), pool)
     return _without_leading_exponential(terms, pool)
 
 
 def _without_leading_exponential(terms: Terms, pool: list[float]) -> Terms:
-    """The terms divided by the exponential that stands with the highest derivative, if one does."""
+    """The terms divided by the exponential factor of the term with the highest derivative, if there is one."""
     leading = in_order(terms)[0]
     exponent = dict(leading).get(EULER)
     if exponent is None or (len(terms) > 2 and has_constants(((EULER, exponent),))):
@@ -90,10 +90,10 @@ def _without_leading_exponential(terms: Terms, pool: list[float]) -> Terms:
 
 
 def open_constants(left: Expression, right: Expression, leading: Expression | None = None) -> Sides:
-    """Skeleton of a filled equation: its two sides with every number an open constant, canonical, and the values.
+    """The two canonical sides of an equation with every number replaced by an open constant, and the values.
 
-    Whole exponents and roots stay. One coefficient is fixed at 1: that of `leading` if it is given, a term of the left
-    side; else that of a known input which alone is the right side; else that of the highest derivative.
+    Whole exponents and roots stay. One coefficient is fixed at 1: that of `leading`, a term of the left side, if it is
+    given; else that of a known input that is the whole right side; else that of the highest derivative.
     """
     pool: list[float] = []
     sides = [to_terms(_open_summands(side, pool), pool) for side in (left, right)]
@@ -117,7 +117,7 @@ def canonical_sides(left: Expression, right: Expression, values: tuple[float, ..
 
 
 def leading_fixed(expression: Expression) -> tuple[Expression, tuple[float, ...]]:
-    """The canonical expression divided by the coefficient of its highest derivative if that is open; values unknown."""
+    """The canonical expression, divided by an open coefficient of its highest derivative, and NaN values."""
     pool = [math.nan] * n_constants(expression)
     terms = to_terms(expression, pool)
     if terms:
@@ -128,7 +128,7 @@ def leading_fixed(expression: Expression) -> tuple[Expression, tuple[float, ...]
 
 
 def _divided(terms: Terms, pivot: Monomial, coefficient: Coefficient) -> Terms:
-    """The terms divided by the free coefficient of the pivot, which is 1 then."""
+    """The terms divided by the free coefficient of the pivot."""
     return {m: UNIT if m == pivot else (True, value / coefficient[1]) for m, (_, value) in terms.items()}
 
 
@@ -139,7 +139,7 @@ def _numbered(left: Terms, right: Terms, pool: list[float]) -> Sides:
 
 
 def shifted(e: Expression, by: int) -> Expression:
-    """The expression with the indices of its constants raised by that much."""
+    """The expression with the indices of its constants raised by `by`."""
     if e.head == "constant":
         return constant(e.args[0] + by)
     return e if e.is_leaf else Expression(e.head, tuple(shifted(a, by) for a in e.args))
@@ -174,7 +174,7 @@ def _open(e: Expression, pool: list[float]) -> Expression:
 
 
 def operator_form(left: Expression, right: Expression, values: tuple[float, ...], drive: Expression) -> Sides:
-    """The equation with the input `drive` alone on the right, and the values that go with it."""
+    """The sides of the equation with the input `drive` alone on the right, and the values."""
     pool = list(values)
     name = plain(drive)
     terms = cleared(to_terms(left - right, pool), pool)

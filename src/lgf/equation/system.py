@@ -1,4 +1,4 @@
-"""System: a skeleton with values, which is what a discovery finds, prints and solves."""
+"""System: a skeleton with values, the result of a discovery."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class System:
 
     @classmethod
     def read(cls, text: str, inputs: Mapping[str, str] | None = None, frame: Frame | None = None) -> "System":
-        """The system that the text says, one equation a line; its numbers become the values of the constants.
+        """The system in the text, one equation per line; its numbers become the values of the constants.
 
         `inputs` are formulas in t, such as {"F": "cos(2*t)"}.
         """
@@ -55,12 +55,12 @@ class System:
 
     @property
     def frame(self) -> Frame:
-        """Which states and inputs there are."""
+        """The states and inputs."""
         return self.skeleton.frame
 
     @cached_property
     def sides(self) -> tuple[tuple[Expression, Expression], ...]:
-        """Left and right side of every equation, filled in; inputs stay symbols."""
+        """The left and right side of every equation with values; inputs stay symbols."""
         return tuple((fill(left, self.values), fill(right, self.values)) for left, right in self.skeleton.sides)
 
     @property
@@ -140,7 +140,7 @@ class System:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "System":
-        """The system that `to_dict` described."""
+        """The system from the output of `to_dict`."""
         errors = data.get("errors")
         frame = Frame(tuple((str(name), int(order)) for name, order in data["states"]), tuple(data["inputs"]))
         return cls(

@@ -1,10 +1,9 @@
-"""Canonical form: one way of writing for every family of expressions that open constants span.
+"""Canonical form: one expression for every family of expressions that open constants span.
 
-Free coefficients absorb numbers and other free ones: C*C*u + 2*u is C*u. What is absorbed is judged
-by counting degrees of freedom; signs and ranges are not looked at, so exp(C*t + C) is C*exp(C*t) although the first
-cannot be negative. Rules that take arguments apart (log(C*u) = C + log(u), sqrt(C*u) = C*sqrt(u), (C*u)^C = C*u^C)
-assume that the argument is positive; when values are given a negative constant leaves its sign inside instead.
-An open constant must occur once: a constant that occurs twice is treated as two.
+Free coefficients absorb numbers and other free coefficients: C*C*u + 2*u is C*u. The criterion is the number of
+degrees of freedom. Signs and ranges do not count, so exp(C*t + C) is C*exp(C*t) although the first cannot be negative.
+Rules that split arguments (log(C*u) = C + log(u), sqrt(C*u) = C*sqrt(u), (C*u)^C = C*u^C) assume a positive argument;
+with values, the sign of a negative constant stays inside. A constant that occurs twice is treated as two.
 """
 
 import math
@@ -29,7 +28,7 @@ from lgf.expression.monomials import (
 from lgf.expression.tree import ONE, ZERO, Expression, function, number
 
 HALF = number(0.5)
-MAX_EXPANSION = 64  # monomials; a longer product of sums stays as it is
+MAX_EXPANSION = 64  # monomials; a longer product of sums is not expanded
 
 
 def canonical(expression: Expression, values: Sequence[float] | None = None) -> tuple[Expression, tuple[float, ...]]:
@@ -62,7 +61,7 @@ def to_terms(e: Expression, pool: list[float]) -> Terms:
 
 
 def _product(e: Expression, pool: list[float]) -> Terms:
-    """The terms of a product; its leaves, which are most of it, without a detour over terms of their own."""
+    """The terms of a product; its leaves are multiplied directly, for speed."""
     free, value = UNIT
     factors: dict[Expression, Expression] = {}
     parts = []
@@ -79,7 +78,7 @@ def _product(e: Expression, pool: list[float]) -> Terms:
 
 
 def multiply(parts: list[Terms], pool: list[float]) -> Terms:
-    """The product of sums: equal bases merged, scales pulled out of sums, expanded where that keeps the family."""
+    """The product of sums: equal bases merged, scales factored out, expanded where the family stays the same."""
     return _multiply(False, 1.0, {}, parts, pool)
 
 
@@ -111,7 +110,7 @@ def _multiply(
 
 
 def _distributes(free: bool, factors: dict[Expression, Expression], terms: Terms) -> bool:
-    """Whether a factor can be drawn into the sum and leaves the family as it is."""
+    """Whether the factor can be distributed over the sum without changing the family."""
     if free and sum(not c[0] for c in terms.values()) > 1:
         return False
     return all(base.head != "+" for base in factors) and not has_constants(tuple(factors.items()))
@@ -156,7 +155,7 @@ def _multiply_sums(
                 factors[base] = _sum_of_exponents(factors[base], e, pool) if base in factors else e
         scaled, scale = normalise_scale(terms, exponent, free, pool)
         value *= scale
-        for base, e in _raise_whole(scaled, exponent, pool):
+        for base, e in _raised_monomial(scaled, exponent, pool):
             factors[base] = _sum_of_exponents(factors[base], e, pool) if base in factors else e
     if not free and value == 0.0:
         return {}
@@ -165,7 +164,7 @@ def _multiply_sums(
 
 
 def _expand(free: bool, value: float, monomial: Monomial, pool: list[float]) -> Terms:
-    """The monomial with its plain sums multiplied out if the result has no more coefficients than there were."""
+    """The monomial with its plain sums expanded, if that does not increase the number of free coefficients."""
     whole = {monomial: (free, value)}
     plain_sums = [base for base, exponent in monomial if base.head == "+" and exponent == ONE]
     rest = tuple(pair for pair in monomial if pair[0].head != "+" or pair[1] != ONE)
@@ -186,17 +185,17 @@ def _expand(free: bool, value: float, monomial: Monomial, pool: list[float]) -> 
 
 
 def reduced(terms: Terms, pool: list[float]) -> Terms:
-    """The sum with what other free terms say already taken out of its products: C*u + C*u*(1 - u) is C*u + C*u^2."""
+    """The sum without the parts of products that other free terms absorb: C*u + C*u*(1 - u) is C*u + C*u^2."""
     products = [m for m in terms for base, exponent in m if base.head == "+" and exponent == ONE]
     for monomial in products:
         free, value = terms[monomial]
         if not free or has_constants(monomial):
             continue
         expanded = _expand(False, 1.0, monomial, pool)
-        said = [m for m in expanded if m in terms and terms[m][0] and m != monomial]
-        if said:
+        absorbed = [m for m in expanded if m in terms and terms[m][0] and m != monomial]
+        if absorbed:
             del terms[monomial]
-            for m in said:
+            for m in absorbed:
                 accumulate(terms, {m: (True, value * expanded.pop(m)[1])})
             if expanded:
                 accumulate(terms, factored(expanded, value, pool))
@@ -205,7 +204,7 @@ def reduced(terms: Terms, pool: list[float]) -> Terms:
 
 
 def factored(terms: Terms, value: float, pool: list[float]) -> Terms:
-    """A free coefficient of this value times the sum, common factor in front."""
+    """A free coefficient of this value times the sum, with the common factor in front."""
     common = common_factor(terms)
     inside = times(terms, tuple((base, number(-e)) for base, e in common.items()), pool)
     return multiply([{tuple((base, _exponent(e)) for base, e in common.items()): (True, value)}, inside], pool)
@@ -220,7 +219,7 @@ def times(terms: Terms, factor: Monomial, pool: list[float]) -> Terms:
 
 
 def _scale_is_free(terms: Terms, exponent: Expression) -> bool:
-    """Whether every coefficient of the sum is free, so that one of them can be pulled out."""
+    """Whether every coefficient of the sum is free, so that one of them can be factored out."""
     if exponent.head not in ("number", "constant") or not all(free for free, _ in terms.values()):
         return False
     value = terms[in_order(terms)[-1]][1]
@@ -228,15 +227,15 @@ def _scale_is_free(terms: Terms, exponent: Expression) -> bool:
 
 
 def normalise_scale(terms: Terms, exponent: Expression, free: bool, pool: list[float]) -> tuple[Terms, float]:
-    """The sum divided by one of its coefficients, and what that gives in front: terms^e = scale * result^e.
+    """The sum divided by one of its coefficients, and the scale in front: terms^e = scale * result^e.
 
-    `free` says whether there is a free coefficient in front, which can take a free scale.
+    `free` says whether a free coefficient in front can absorb a free scale.
     """
     if exponent.head not in ("number", "constant") or (exponent.head == "constant" and not free):
         return terms, 1.0
     order = in_order(terms)
     fixed = [m for m in order if not terms[m][0]]
-    # two fixed coefficients are tied to each other: only a number may be divided out then
+    # the ratio of two fixed coefficients matters: only a number may be divided out then
     if not fixed and not free:
         return terms, 1.0
     pivot = order[-1] if free and len(fixed) <= 1 else fixed[-1]
@@ -253,7 +252,7 @@ def normalise_scale(terms: Terms, exponent: Expression, free: bool, pool: list[f
             accumulate(scaled, {pivot: (False, -1.0 if value / divisor < 0.0 else 1.0)})
         elif term_free or not pivot_free:
             accumulate(scaled, {monomial: (term_free, term_value / divisor)})
-        else:  # a coefficient that has become free can take up scales from inside its monomial
+        else:  # a coefficient that has become free absorbs scales from inside its monomial
             accumulate(scaled, multiply([{monomial: (True, term_value / divisor)}], pool))
     return scaled, scale
 
@@ -272,28 +271,28 @@ def _raise(base: Terms, exponent: Terms, pool: list[float]) -> Terms:
         whole = e.head == "number" and e.args[0].is_integer()
         magnitude = value if whole else abs(value)
         scale = _real(pow, magnitude, e.args[0] if e.head == "number" else pool[e.args[0]])
-        # a number to an open power is tied to that power, unless it stands alone
+        # a number to an open power depends on that power, unless it stands alone
         foldable = free or (math.isfinite(scale) and scale != 0.0 and (e.head == "number" or magnitude == 1.0))
         if not monomial and e.head == "constant" and (free or (value > 0.0 and value != 1.0)):
             return {(): (True, scale)}
         if foldable and (monomial or whole or not value < 0.0):
             inside = {monomial: UNIT if whole or not value < 0.0 else (False, -1.0)}
-            return multiply([{_raise_whole(inside, e, pool): (free, scale)}], pool)
+            return multiply([{_raised_monomial(inside, e, pool): (free, scale)}], pool)
     return multiply([{((to_expression(base, pool), e),): UNIT}], pool)
 
 
-def _raise_whole(terms: Terms, exponent: Expression, pool: list[float]) -> Monomial:
-    """The sum to this power, as a monomial: one base, or several where the power can be drawn in."""
+def _raised_monomial(terms: Terms, exponent: Expression, pool: list[float]) -> Monomial:
+    """The sum to this power, as a monomial: one base, or several where the power distributes."""
     if len(terms) == 1:
         ((monomial, coefficient),) = terms.items()
         whole = exponent.head == "number" and exponent.args[0].is_integer()
-        if coefficient == UNIT and (whole or not monomial or (len(monomial) == 1 and _draws_in(*monomial[0]))):
+        if coefficient == UNIT and (whole or not monomial or (len(monomial) == 1 and _powers_merge(*monomial[0]))):
             return tuple((base, _product_of_exponents(e, exponent, pool)) for base, e in monomial)
     return ((to_expression(terms, pool), exponent),)
 
 
-def _draws_in(base: Expression, exponent: Expression) -> bool:
-    """Whether (base^exponent)^p is base^(exponent*p) for every p: not for even powers, whose base may be negative."""
+def _powers_merge(base: Expression, exponent: Expression) -> bool:
+    """Whether (base^exponent)^p is base^(exponent*p) for every p; not so for even powers of a negative base."""
     return base is EULER or exponent.head == "constant" or (exponent.head == "number" and exponent.args[0] % 2 != 0)
 
 
@@ -334,9 +333,9 @@ def _apply(name: str, argument: Terms, pool: list[float]) -> Terms:
 
 
 def _is_negative(terms: Terms) -> bool:
-    """Whether a sum is better written as minus another: most fixed terms negative, or half of them and u - 1 for 1 - u.
+    """Whether the sum is written as minus another: most fixed terms are negative, or half of them, as in 1 - u.
 
-    These are the signs that SymPy chooses, so that its nodes can be counted here.
+    These are SymPy's signs, so that its nodes can be counted here.
     """
     signs = [terms[m][1] < 0.0 for m in in_order(terms) if not terms[m][0]]
     negative = sum(signs)

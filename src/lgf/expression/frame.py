@@ -1,4 +1,4 @@
-"""Frame: which states and known inputs a problem has, in which order they are stored, and how they are spelled."""
+"""Frame: the states and known inputs of a problem, their order in arrays and their spelling."""
 
 import re
 from collections.abc import Iterable
@@ -49,8 +49,8 @@ class Frame:
     """The index of a problem: (name, order) of every state, and the names of the known inputs.
 
     A scalar equation of second order with an input is `Frame((("u", 2),), ("F",))`, a predator and its prey are
-    `Frame((("prey", 1), ("predator", 1)))`. Arrays follow `columns`: first the state vector, which is what a solver
-    integrates (u, u'), then the highest derivative of every state (u'').
+    `Frame((("prey", 1), ("predator", 1)))`. Arrays follow `columns`: first the state vector that a solver integrates
+    (u, u'), then the highest derivative of every state (u'').
 
     >>> frame = Frame((("x", 2), ("y", 1)))
     >>> [str(v) for v in frame.variables], [str(v) for v in frame.highest]
@@ -95,7 +95,7 @@ class Frame:
 
     @cached_property
     def highest(self) -> tuple[Variable, ...]:
-        """The highest derivative of each state, which its equation gives."""
+        """The highest derivative of each state, which its equation determines."""
         return tuple(Variable(name, order) for name, order in self.states)
 
     @cached_property
@@ -105,7 +105,7 @@ class Frame:
 
     @cached_property
     def positions(self) -> dict[Variable, int]:
-        """Where each variable stands among the columns."""
+        """The position of each variable among the columns."""
         return {variable: i for i, variable in enumerate(self.columns)}
 
     @property
@@ -115,7 +115,7 @@ class Frame:
 
     @cached_property
     def rates(self) -> tuple[int, ...]:
-        """Where in the state vector the variable stands whose rate of change is a state's highest derivative."""
+        """The position in the state vector, per state, of its derivative one below the highest."""
         return tuple(self.positions[Variable(name, order - 1)] for name, order in self.states)
 
     @cached_property
@@ -124,19 +124,19 @@ class Frame:
         return tuple(signal(name) for name in self.inputs)
 
     def variable(self, text: str) -> Variable:
-        """The variable of this frame that the text spells."""
-        found = Variable.read(text)
-        if found not in self.positions:
+        """The variable of this frame with this spelling; LgfError if there is none."""
+        variable = Variable.read(text)
+        if variable not in self.positions:
             raise LgfError(f"{quoted(text)} is not known here; the variables are {', '.join(map(str, self.columns))}.")
-        return found
+        return variable
 
     def with_inputs(self, inputs: Iterable[str]) -> "Frame":
-        """The same states under these inputs."""
+        """The same states with these inputs."""
         return Frame(self.states, tuple(inputs))
 
 
 def check_name(name: str) -> str:
-    """The name, if a state or an input may have it; LgfError otherwise."""
+    """The name, if it is valid for a state or an input; LgfError otherwise."""
     if not _NAME.fullmatch(name):
         raise LgfError(f"{quoted(name)} cannot name a state or an input; use letters, digits and _ only.")
     if name in _RESERVED or re.fullmatch(r"C[0-9]{1,3}", name):

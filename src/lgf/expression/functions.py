@@ -1,4 +1,4 @@
-"""The functions that equations may use: the one table to which a new function is added."""
+"""The table of the functions of equations; a new function is added here."""
 
 import math
 from collections.abc import Callable
@@ -8,13 +8,13 @@ import numpy as np
 
 
 class Function(NamedTuple):
-    """What each part of the package must know about a function of one argument."""
+    """A function of one argument, in the forms that the package uses."""
 
     code: int  # its instruction in the register machine (`solver.kernels.machine` holds the compiled form)
-    array: Callable  # over NumPy arrays, NaN outside its domain
+    array: Callable  # on NumPy arrays, NaN outside its domain
     scalar: Callable[[float], float]  # of one number, ValueError outside its domain
     sympy: str  # its name in SymPy
-    latex: str  # a format of the argument
+    latex: str  # format string for the argument
 
 
 FUNCTIONS: dict[str, Function] = {

@@ -1,7 +1,7 @@
-"""Terms: an expression as a sum of monomials, the form in which canonical expressions are computed.
+"""Terms: sums of monomials, the representation in which canonical forms are computed.
 
 A sum is a dictionary monomial -> coefficient, a monomial a sorted tuple of (base, exponent), a coefficient (free,
-value). The values of open constants that stand inside bases and exponents are kept in a list, the pool, by index.
+value). The pool is the list of the values of the open constants inside bases and exponents, by index.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Monomial = tuple[tuple[Expression, Expression], ...]
 Terms = dict[Monomial, Coefficient]
 
 UNIT: Coefficient = (False, 1.0)
-EULER = signal("~e")  # exp(x) is held as the power EULER^x, so that equal bases merge
+EULER = signal("~e")  # exp(x) is stored as the power EULER^x, so that equal bases merge
 
 
 def n_constants(*expressions: Expression) -> int:
@@ -66,7 +66,7 @@ def _factor(base: Expression, exponent: Expression) -> Expression:
 
 
 def in_order(terms: Terms) -> list[Monomial]:
-    """Monomials with the highest derivatives first, then those of time alone, then the constant."""
+    """The monomials in order: highest derivatives first, then those of time alone, then the constant."""
     if len(terms) < 2:
         return list(terms)
     return sorted(terms, key=lambda m: _term_key(m, terms[m]))
@@ -122,25 +122,25 @@ def _pair_key(pair: tuple[Expression, Expression]) -> tuple:
 
 
 def common_factor(terms: Terms) -> dict[Expression, float]:
-    """Exponents of the factor common to all terms, negative where it clears a denominator; bases without constants.
+    """Exponents by base of the factor common to all terms, negative for denominators; bases without constants.
 
-    A term with an open exponent goes along with any factor: u^C*u is u^C.
+    A term with an open exponent absorbs any factor: u^C*u is u^C.
     """
     exponents: dict[Expression, list[float]] = {}
-    open_ones: dict[Expression, int] = {}
+    n_open: dict[Expression, int] = {}
     blocked = {EULER}
     for monomial in terms:
         for base, e in monomial:
             if e.head == "constant":
-                open_ones[base] = open_ones.get(base, 0) + 1
+                n_open[base] = n_open.get(base, 0) + 1
             elif e.head == "number" and not has_constants(((base, ONE),)):
                 exponents.setdefault(base, []).append(e.args[0])
             else:
                 blocked.add(base)
     common = {}
-    for base, found in exponents.items():
-        everywhere = len(found) + open_ones.get(base, 0) == len(terms)
-        lowest = min(found) if everywhere else min(0.0, *found)
+    for base, powers in exponents.items():
+        everywhere = len(powers) + n_open.get(base, 0) == len(terms)
+        lowest = min(powers) if everywhere else min(0.0, *powers)
         if lowest != 0.0 and base not in blocked:
             common[base] = lowest
     return common

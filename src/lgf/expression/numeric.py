@@ -1,4 +1,4 @@
-"""Expression -> NumPy values: the plain, slow way, against which the compiled one is tested."""
+"""Evaluation of expressions with NumPy: slow and plain, the reference for the compiled programs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,9 +15,9 @@ def evaluate(
     environment: Mapping[str | tuple[str, int], ArrayLike],
     constants: Sequence[float] | None = None,
 ) -> NDArray[np.float64]:
-    """Values of the expression, NaN or infinite where it is undefined.
+    """The values of the expression, NaN or infinite where it is undefined.
 
-    The environment holds the values of the symbols by spelling ("t", "u", "u'") or as ("u", 1).
+    The environment maps symbols to values, by spelling ("t", "u", "u'") or as ("u", 1).
     """
     known = {}
     for name, values in environment.items():

@@ -1,10 +1,10 @@
-"""Text -> expression: a parser that can do nothing but return an expression or raise ReadingError.
+"""Reading of expressions and equations from text; the parser returns an expression or raises ReadingError.
 
 It reads numbers, + - * / ^ (also **), parentheses, the table of functions (and ln, Abs), time t, known inputs (F or
 F(t)), states with their derivatives (u'', u''(t), diff(u, t, 2), du/dt, Derivative(u(t), (t, 2))), pi, and open
-constants: every bare C is a new one, C0, C1, ... are numbered by hand. A frame says which names are states and which
-are inputs; without one u, x0, x1, ... are states and F is an input. `^` binds to the right and before the sign: -u^2
-is -(u^2). A number may stand before a name without `*`: 5.0 u''.
+constants: every bare C is a new one; C0, C1, ... have explicit numbers. A frame says which names are states and which
+are inputs; without one u, x0, x1, ... are states and F is an input. `^` is right-associative and binds before the
+sign: -u^2 is -(u^2). A number may stand before a name without `*`: 5.0 u''.
 """
 
 import math
@@ -30,13 +30,13 @@ from lgf.expression.tree import (
 )
 
 MAX_LENGTH = 3_000  # characters; keeps the slowest text far below 50 ms
-MAX_DEPTH = 64  # nested parentheses and powers; five Python frames each, of the thousand there are
+MAX_DEPTH = 64  # nested parentheses and powers; each takes five of Python's thousand frames
 MAX_ORDER = 20  # of a derivative
-MAX_NESTING = 6  # see `nesting`; the canonical form takes time that grows fourfold with each
+MAX_NESTING = 6  # see `nesting`; each level multiplies the time of the canonical form by four
 
 _TOKEN = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
                     r"|(?P<prime>'+)|(?P<sign>\*\*|[-+*/^(),])")  # fmt: skip
-_TYPOGRAPHY = str.maketrans("−–·×′’\n\t\r", "--**''   ")  # one character for one, so that positions stay
+_TYPOGRAPHY = str.maketrans("−–·×′’\n\t\r", "--**''   ")  # one character for one, so that positions stay valid
 _DEFAULT_STATE = re.compile(r"u|x[0-9]{1,3}")
 _PRIMES = str.maketrans("′’", "''")
 _CONSTANT = re.compile(r"C[0-9]{1,3}")
@@ -45,7 +45,7 @@ _FUNCTION_NAMES = {**{name: name for name in FUNCTIONS}, "ln": "log", "Abs": "ab
 
 
 class ReadingError(LgfError):
-    """The text is not an expression; says where (with a caret), what was got and what to do."""
+    """A text that is not an expression; the message shows where (with a caret), what was got and what to do."""
 
     def __init__(self, message: str, text: str, position: int):
         self.message, self.position = message, position
@@ -62,14 +62,14 @@ class _Token(NamedTuple):
 
 
 def read_expression(text: str, frame: Frame | None = None) -> Expression:
-    """The expression that the text says."""
+    """The expression in the text."""
     if "=" in text:
         raise ReadingError("an expression has no '='; for an equation use read_equation", text, text.index("="))
     return _Reader(text, frame).read(0, len(text))
 
 
 def read_equation(text: str, frame: Frame | None = None) -> tuple[Expression, Expression]:
-    """Left and right side; a text without `=` is a residual, whose right side is 0."""
+    """The left and right side of one equation; a text without `=` is a residual, with right side 0."""
     first, *others = read_equations(text, frame)
     if others:
         end = re.search(r"[^;\s]\s*?[;\n]", text)
@@ -78,7 +78,7 @@ def read_equation(text: str, frame: Frame | None = None) -> tuple[Expression, Ex
 
 
 def read_equations(text: str, frame: Frame | None = None) -> tuple[tuple[Expression, Expression], ...]:
-    """Left and right side of every equation of the text, one a line (or separated by semicolons)."""
+    """The left and right side of every equation of the text, one per line (or separated by semicolons)."""
     reader = _Reader(text, frame)
     sides = []
     begin = 0
@@ -99,9 +99,9 @@ _EXPLICIT = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*('+)\s*=")
 
 
 def infer_frame(text: str, inputs: tuple[str, ...] = ("F",)) -> Frame | None:
-    """The frame of equations that all read `name' = ...`, as far as their names are states by that; None otherwise.
+    """The frame of equations that all read `name' = ...`, whose names are the states; None for any other text.
 
-    Of the inputs those are taken that occur.
+    The frame has those of the inputs that occur.
     """
     lines = [line for line in re.split(r"[;\n]", text.translate(_PRIMES)) if line.strip()]
     lefts = [_EXPLICIT.match(line) for line in lines]
@@ -113,7 +113,7 @@ def infer_frame(text: str, inputs: tuple[str, ...] = ("F",)) -> Frame | None:
 
 
 class _Reader:
-    """Recursive descent over the tokens of one text; counts the bare C's of the whole text."""
+    """A recursive-descent parser of one text; it numbers the bare C's of the whole text."""
 
     def __init__(self, text: str, frame: Frame | None):
         self.text, self.frame = text, frame
@@ -124,17 +124,17 @@ class _Reader:
 
     @property
     def known(self) -> str:
-        """The names that may stand in the text, for messages."""
+        """The names that the text may use, for messages."""
         frame = self.frame
         names = "t, F, u, x0, x1, ..." if frame is None else ", ".join(("t", *frame.inputs, *frame.names))
         return f"{names}, C, pi and the functions {', '.join(FUNCTIONS)}"
 
     def is_state(self, name: str) -> bool:
-        """Whether the name is that of a state."""
+        """Whether this is the name of a state."""
         return _DEFAULT_STATE.fullmatch(name) is not None if self.frame is None else name in self.frame.names
 
     def is_input(self, name: str) -> bool:
-        """Whether the name is that of a known input."""
+        """Whether this is the name of a known input."""
         return name == "F" if self.frame is None else name in self.frame.inputs
 
     def fail(self, message: str, position: int) -> NoReturn:
@@ -203,7 +203,7 @@ class _Reader:
             term = self.product()
             terms.append(term if kind == "+" else mul(MINUS_ONE, term))
         self.depth -= 1
-        # all at once: pairwise flattening would take quadratic time
+        # add once: pairwise flattening would take quadratic time
         return add(*terms)
 
     def product(self) -> Expression:

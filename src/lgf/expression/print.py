@@ -1,4 +1,4 @@
-"""Expression -> text: plain text that reads back exactly, text for people, LaTeX, and Python source."""
+"""Printing of expressions: plain text that reads back exactly, text for people, LaTeX, and Python source."""
 
 import keyword
 import math
@@ -34,12 +34,12 @@ def exact_number(value: float) -> str:
 
 
 def plain(expression: Expression, constants: Sequence[str] | None = None) -> str:
-    """Plain text, C0, C1, ... for open constants (or the given texts); without these it reads back as the same tree."""
+    """Plain text with C0, C1, ... (or these texts) for open constants; with C0, C1, ... it reads back exactly."""
     return _Plain(constants).text(expression)
 
 
 def display(expression: Expression, values: Sequence[float] = (), errors: Sequence[float] | None = None) -> str:
-    """Text for people: rounded numbers, `5.0 u''` for a coefficient; it too can be read, but not back to the same."""
+    """Text for people: rounded numbers, `5.0 u''` for a coefficient; it can be read back, up to rounding."""
     return _Display(values, errors).text(expression)
 
 
@@ -49,7 +49,7 @@ def latex(expression: Expression, values: Sequence[float] | None = None, errors:
 
 
 def python_function(frame: Frame, right_sides: Sequence[Expression] | None, residual: Expression, note: str) -> str:
-    """Source of a Python module (NumPy only) with one function, for use away from this package.
+    """The source of a Python module (NumPy only) with one function, for use without this package.
 
     With the right-hand side of every state it is `rhs(t, y)` for scipy.integrate.solve_ivp, otherwise the
     `residual(t, y)` of one state, which is zero where the equation holds. Open inputs are further arguments.
@@ -80,7 +80,7 @@ def python_function(frame: Frame, right_sides: Sequence[Expression] | None, resi
 
 
 class _Plain:
-    """Walks a tree once; what differs between the kinds of text is in the small methods."""
+    """A printer that walks a tree once; subclasses override the small methods."""
 
     times = "*"
     raised = "^"
@@ -124,7 +124,7 @@ class _Plain:
         return first + "".join(f" - {text[1:]}" if text.startswith("-") else f" + {text}" for text in others)
 
     def is_divisor(self, e: Expression) -> bool:
-        """Whether the factor is written behind a `/`: a negative whole power; a number's are folded, but for 1/0."""
+        """Whether the factor is a divisor: a negative whole power (of a number only 1/0, all others are folded)."""
         if e.head != "^" or e.args[1].head != "number":
             return False
         exponent = e.args[1].args[0]
@@ -135,7 +135,7 @@ class _Plain:
         return base if exponent.args[0] == -1.0 else Expression("^", (base, number(-exponent.args[0])))
 
     def factor(self, e: Expression, first: bool = False) -> str:
-        """The text of a factor, in parentheses where it would be read otherwise."""
+        """The text of a factor, with parentheses where they are needed."""
         text = self.text(e)
         return self.parentheses(text) if e.head in "+*" or (text.startswith("-") and not first) else text
 
@@ -165,7 +165,7 @@ class _Plain:
 
 
 class _Display(_Plain):
-    """For people: constants have values, numbers and constants of a product are one coefficient."""
+    """The printer of text for people: constants have values, and each product has one coefficient."""
 
     def __init__(self, values: Sequence[float] = (), errors: Sequence[float] | None = None):
         super().__init__()
@@ -213,7 +213,7 @@ def _latex_name(name: str) -> str:
 
 
 class _Latex(_Display):
-    """LaTeX: fractions, dots, e^{...}."""
+    """The printer of LaTeX: fractions, dots, e^{...}."""
 
     times = r" \, "
 
@@ -268,7 +268,7 @@ class _Latex(_Display):
         if self.is_divisor(whole):
             return rf"\frac{{1}}{{{self.text(self.inverse(whole))}}}"
         below = self.text(base)
-        # a derivative or a function already carries a mark of its own where the exponent would go
+        # a derivative or a function already has a mark where the exponent would go
         bare = base.head in ("sqrt", "abs") or (base.head in ("number", "constant") and not below.startswith("-"))
         if not bare and not (base.head == "symbol" and base.args[1] < 3 and "_" not in below):
             below = self.parentheses(below)
@@ -276,12 +276,12 @@ class _Latex(_Display):
 
 
 def _argument(name: str) -> str:
-    """The name of an input as that of an argument, which may not be taken in Python."""
+    """The argument name for an input, changed where Python reserves the name."""
     return f"{name}_" if name in ("y", "np") or keyword.iskeyword(name) else name
 
 
 class _Python(_Plain):
-    """A Python expression over np, t, functions of t for the inputs, and the state vector y."""
+    """The printer of Python: np, t, functions of t for the inputs, and the state vector y."""
 
     raised = "**"
 

@@ -1,6 +1,6 @@
-"""To and from SymPy, at the edge: for simplification, for the paper's complexity, and for people who use SymPy.
+"""Conversion to and from SymPy, for simplification, for the paper's complexity and for users of SymPy.
 
-SymPy is imported when a function here is called, not before: it takes a third of a second.
+The functions import SymPy when they are called, because the import takes a third of a second.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -45,14 +45,14 @@ def to_sympy(expression: Expression) -> "sympy.Expr":
 
 
 def from_sympy(expression: "sympy.Expr", frame: Frame | None = None) -> Expression:
-    """The SymPy expression as one of this package; LgfError if it holds something that an equation here cannot.
+    """The SymPy expression as an Expression; LgfError if it holds something that has no counterpart here.
 
     Without a frame u, x0, x1, ... are states and F is an input.
     """
     import sympy
     from sympy.core.function import AppliedUndef
 
-    ours = {entry.sympy: name for name, entry in FUNCTIONS.items()}
+    names_by_sympy = {entry.sympy: name for name, entry in FUNCTIONS.items()}
 
     def convert(e: Any) -> Expression:
         if isinstance(e, sympy.Derivative):
@@ -74,7 +74,7 @@ def from_sympy(expression: "sympy.Expr", frame: Frame | None = None) -> Expressi
         name = type(e).__name__
         if len(parts) != 1:
             raise LgfError(f"the SymPy node {name} has no counterpart here")
-        return function(ours.get(name, name), parts[0])
+        return function(names_by_sympy.get(name, name), parts[0])
 
     return convert(expression)
 

@@ -12,12 +12,12 @@ from functools import total_ordering
 
 from lgf.expression.functions import FUNCTIONS
 
-SIGNAL = -1  # stands in place of a derivative's order in the symbols of time and of known inputs
+SIGNAL = -1  # takes the place of the derivative order in the symbols of time and known inputs
 
 
 @total_ordering
 class Expression:
-    """One node: `head` says which kind it is, `args` holds its children (or, for a leaf, its data).
+    """One node: `head` is its kind, `args` holds its children (or, for a leaf, its data).
 
     head        args
     "number"    (value,)                  a fixed number
@@ -59,7 +59,7 @@ class Expression:
         return self.sort_key() < other.sort_key()
 
     def sort_key(self) -> tuple:
-        """A key by which expressions can be ordered, the same in every process; it does not see a constant's index."""
+        """A sort key, the same in every process; it ignores the index of a constant."""
         if self._key is None:
             if self.head in _LEAF_RANK:
                 key = (_LEAF_RANK[self.head], self.head, () if self.head == "constant" else self.args)
@@ -73,12 +73,12 @@ class Expression:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the node has no expression below it."""
+        """Whether the node has no child expressions."""
         return self.head in _LEAF_RANK
 
     @property
     def children(self) -> tuple["Expression", ...]:
-        """The expressions directly below this one."""
+        """The child expressions."""
         return () if self.head in _LEAF_RANK else self.args
 
     def nodes(self) -> Iterator["Expression"]:
@@ -109,7 +109,7 @@ class Expression:
         return mul(MINUS_ONE, self)
 
 
-# the slots' own setters: past the guard of __setattr__, and twice as fast as object.__setattr__
+# The setters of the slots bypass the guard of __setattr__ and are twice as fast as object.__setattr__.
 _set_head, _set_args, _set_hash, _set_key = (
     Expression.__dict__[name].__set__ for name in ("head", "args", "_hash", "_key")
 )
@@ -135,7 +135,7 @@ def symbol(name: str, derivative: int = 0) -> Expression:
 
 
 def signal(name: str) -> Expression:
-    """Time or a known input: a function of time that no equation has to give."""
+    """Time or a known input: a function of time that no equation determines."""
     return Expression("symbol", (name, SIGNAL))
 
 
@@ -230,7 +230,7 @@ def substitute(expression: Expression, replacements: dict[Expression, Expression
 
 
 def rebuild(head: str, args: tuple[Expression, ...]) -> Expression:
-    """A node of this kind over these children, in light normal form."""
+    """A node of this kind with these children, in light normal form."""
     if head == "+":
         return add(*args)
     if head == "*":
@@ -246,7 +246,7 @@ def fill(expression: Expression, values: "tuple[float, ...] | list[float]") -> E
 
 
 def nesting(expression: Expression) -> int:
-    """How many powers, functions and products with a sum stand inside each other; u^2 does not count."""
+    """The depth to which powers, functions and products with a sum are nested; u^2 does not count."""
     if expression.is_leaf:
         return 0
     head, args = expression.head, expression.args

@@ -1,8 +1,8 @@
-"""Skeleton x Target -> ConstantFit: the inner optimisation.
+"""The fit of a skeleton's constants to a target: the inner optimisation.
 
-Residual stage (variable projection over the completed record), then the trajectory stage (Levenberg-Marquardt on the
-solved equation, with a growing window when only derivatives of u were measured), then a rescue from other starts if
-the result is poor. The paper's two-stage Nelder-Mead search is the other method.
+The residual stage (variable projection over the completed record) gives starts for the trajectory stage
+(Levenberg-Marquardt on the solved equation, with growing windows if needed). Other starts are tried if the result is
+poor. The alternative is the paper's two-stage Nelder-Mead search.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from lgf.solver.trajectory import SolveStatus
 
 @dataclass(frozen=True)
 class ConstantFit:
-    """What the fit of a skeleton gave."""
+    """The result of a fit of a skeleton."""
 
     skeleton: Skeleton
     values: tuple[float, ...]
@@ -56,7 +56,7 @@ def fit_constants(
 ) -> ConstantFit:
     """The constants of the skeleton that fit the target best.
 
-    bounds [n_constants, 2] are respected. With a start the residual stage is left out and the start refined.
+    bounds [n_constants, 2] are respected. With a start the residual stage is skipped and the start refined.
     """
     if skeleton.frame != target.frame:
         raise ValueError(f"the skeleton has {skeleton.frame} but the target {target.frame}.")
@@ -69,46 +69,46 @@ def fit_constants(
         return _unsolved(skeleton, starts[0], residual, target)
     starts = np.hstack([starts, np.tile(target.initial_guess(), (len(starts), 1))])
     if settings.method is FitMethod.NELDER_MEAD:
-        found = nelder_mead(fitting, starts[0])
+        result = nelder_mead(fitting, starts[0])
     else:
-        found = levenberg_marquardt(fitting, starts, rescue=start is None)
+        result = levenberg_marquardt(fitting, starts, rescue=start is None)
     p = skeleton.n_constants
-    values = found.x[:p]
+    values = result.x[:p]
     floor = target.floor(settings.accuracy * settings.rtol)
     return ConstantFit(
         skeleton=skeleton,
         values=tuple(float(v) for v in values),
         residual=float(residual if start is None else _residual(fitting, values)),
-        loss=float(found.loss) if np.isfinite(found.loss) else np.inf,
-        losses=found.losses,
-        covariance=_covariance(found.normal, max(found.loss, floor), target)[:p, :p],
-        initial=_initial_states(target, found.x[p:]),
-        status=STATUSES[found.status],
-        evaluations=int(found.evaluations),
-        steps=int(found.steps),
+        loss=float(result.loss) if np.isfinite(result.loss) else np.inf,
+        losses=result.losses,
+        covariance=_covariance(result.normal, max(result.loss, floor), target)[:p, :p],
+        initial=_initial_states(target, result.x[p:]),
+        status=STATUSES[result.status],
+        evaluations=int(result.evaluations),
+        steps=int(result.steps),
     )
 
 
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
-    """(constants [k, p], best first; the residual of the first): each equation on its own."""
+    """(constants [k, p], best first; the residual of the first), with each equation fitted separately."""
     compiled, target, settings, lower, upper = fitting
     weight, stride = np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1)
     parts, total = [], 0.0
     for equation in compiled.equations:
-        found, losses, _ = fit_residual(
+        constants, losses, _ = fit_residual(
             equation.basis, compiled.n_constants, equation.linear, equation.nonlinear,
             starting_points(equation, target, settings.n_starts), lower, upper, target.t, target.columns,
             target.inputs, weight, stride, settings.n_refined, settings.residual_iterations,
         )  # fmt: skip
-        parts.append(found)
+        parts.append(constants)
         total += float(losses[0])
     if len(parts) == 1:
         return parts[0], total
-    # The best of every equation together, then the second best, ...
+    # The best of every equation combined, then the second best, ...
     starts = np.ones((max(map(len, parts)), compiled.n_constants))
-    for equation, found in zip(compiled.equations, parts, strict=True):
+    for equation, constants in zip(compiled.equations, parts, strict=True):
         own = np.concatenate([equation.linear, equation.nonlinear])
-        starts[:, own] = found[np.minimum(np.arange(len(starts)), len(found) - 1)][:, own]
+        starts[:, own] = constants[np.minimum(np.arange(len(starts)), len(constants) - 1)][:, own]
     return starts, total
 
 
@@ -122,26 +122,28 @@ def _residual(fitting: Fitting, values: np.ndarray) -> float:
 
 
 def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
-    """Covariance of the unknowns from J'WJ, the noise being what is left of the data."""
+    """Covariance of the unknowns from J'WJ, with the noise estimated from the loss."""
     n = len(normal)
     result = np.zeros((n, n))
     if n == 0:
         return result
     freedom = max(target.n_samples - n, 1)
     scale = np.sqrt(np.diag(normal))
-    seen = scale > 0
-    result[~seen, ~seen] = np.inf
+    determined = scale > 0
+    result[~determined, ~determined] = np.inf
     if not loss < 1.0:
         result[:] = np.inf  # a fit that explains nothing determines nothing
-    elif seen.any():
-        index = np.ix_(seen, seen)
-        correlation = normal[index] / np.outer(scale[seen], scale[seen])
+    elif determined.any():
+        index = np.ix_(determined, determined)
+        correlation = normal[index] / np.outer(scale[determined], scale[determined])
         values, vectors = np.linalg.eigh(correlation)
-        blurred = values < 1e-10  # directions that the data do not see
-        inverse = (vectors[:, ~blurred] / values[~blurred]) @ vectors[:, ~blurred].T
-        inverse[np.diag_indices(len(inverse))] += np.where((vectors[:, blurred] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0)
+        undetermined = values < 1e-10  # directions that the data do not determine
+        inverse = (vectors[:, ~undetermined] / values[~undetermined]) @ vectors[:, ~undetermined].T
+        inverse[np.diag_indices(len(inverse))] += np.where(
+            (vectors[:, undetermined] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0
+        )
         with np.errstate(invalid="ignore"):  # infinity times zero where the fit is exact
-            result[index] = inverse / np.outer(scale[seen], scale[seen]) * loss / freedom
+            result[index] = inverse / np.outer(scale[determined], scale[determined]) * loss / freedom
     return result
 
 

@@ -1,4 +1,4 @@
-"""Starts for the constants inside functions, by what the data can show of them."""
+"""Initial guesses of the constants inside functions, in ranges that the data can determine."""
 
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ def starting_points(equation: CompiledEquation, target: Target, n_starts: int) -
         return np.ones((1, 0))
     if len(lists) == 1:
         return lists[0][:, None]
-    # Equal places first share one value: sin(C*t)/cos(C*t) and the like mean one frequency more often than two.
+    # Equal roles first share one value: sin(C*t)/cos(C*t) has one frequency more often than two.
     same = [(r.place in ("sin", "cos"), r.cofactor) for r in equation.roles]
     shared = max(n_starts // 2, 8)
     draws = halton(len(lists), n_starts + shared).copy()
@@ -28,12 +28,12 @@ def starting_points(equation: CompiledEquation, target: Target, n_starts: int) -
 
 @lru_cache(maxsize=128)
 def halton(dimensions: int, n: int) -> np.ndarray:
-    """Points of the Halton set in the unit cube, the first (all zeros) left out."""
+    """Points of the Halton set in the unit cube, without the first (all zeros)."""
     return qmc.Halton(dimensions, scramble=False).random(n + 1)[1:]
 
 
 def choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
-    """Values worth trying for a constant in this role; cached, since a search asks for the same few again and again."""
+    """Initial guesses for a constant in this role; cached, because a search repeats the same few roles."""
     key = role, n_starts
     if key not in target.cache:
         target.cache[key] = _choices(role, target, n_starts)
@@ -58,7 +58,7 @@ def _choices(role: Role, target: Target, n_starts: int) -> np.ndarray:
 
 
 def _size(cofactor: Expression | None, target: Target) -> float:
-    """Typical size of what multiplies the constant, over the data."""
+    """The median absolute value of the cofactor of the constant over the data."""
     if cofactor is None:
         return 1.0
     if any(node.head == "constant" for node in cofactor.nodes()):

@@ -3,16 +3,16 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from lgf.fit.settings import Fitting, Found
+from lgf.fit.settings import Fitting, StageResult
 from lgf.fit.trajectory_stage import on_window
 
 
-def nelder_mead(fitting: Fitting, start: np.ndarray) -> Found:
-    """What the two stages find, by SciPy, from 1 for every constant and from the start's initial values."""
+def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
+    """The result of both stages, by SciPy, from 1 for every constant and from the start's initial values."""
     compiled, _, settings, lower, upper = fitting
     evaluations = 0
 
-    def solved(x: np.ndarray) -> Found:
+    def solution(x: np.ndarray) -> StageResult:
         nonlocal evaluations
         evaluations += 1
         return on_window(fitting, x[None, :], 1.0, -1.0, 0)
@@ -24,12 +24,12 @@ def nelder_mead(fitting: Fitting, start: np.ndarray) -> Found:
             (settings.fine_iterations, settings.fine_fatol, settings.fine_xatol),
         )
         for iterations, fatol, xatol in stages:
-            found = minimize(
-                lambda x: solved(x).loss, x, method="Nelder-Mead",
+            minimum = minimize(
+                lambda x: solution(x).loss, x, method="Nelder-Mead",
                 options={"maxiter": iterations, "fatol": fatol, "xatol": xatol},
             )  # fmt: skip
-            x = np.clip(found.x, lower, upper)
-            if not found.fun < settings.refine_below:
+            x = np.clip(minimum.x, lower, upper)
+            if not minimum.fun < settings.refine_below:
                 break
-    best = solved(x)
+    best = solution(x)
     return best._replace(evaluations=evaluations)

@@ -1,4 +1,4 @@
-"""What the constants of a candidate are fitted to: a problem, for one frame, as arrays for the kernels."""
+"""Target: the data of a problem for one frame, as arrays for the kernels, to which constants are fitted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from lgf.solver.forcing import Forcing, input_table
 from lgf.solver.kernels.trajectory_fit import Record
 from lgf.solver.program import Formulas
 
-_LARGEST_ERROR = 100.0  # squared, in units of the mean square of the signal: what a sample counts at most
+_LARGEST_ERROR = 100.0  # largest squared error that a sample counts, in units of the mean square of the signal
 _ATOL = 1e-7  # absolute tolerance of the solver, in units of a variable's root mean square
-_LARGEST_STATE = 20.0  # in units of the largest completed value: beyond it a solution has blown up
+_LARGEST_STATE = 20.0  # in units of the largest completed value; beyond it a solution has blown up
 _LARGEST_DERIVATIVE = 1000.0  # the same for derivatives, which a smoother may underestimate
 
 
@@ -46,21 +46,21 @@ class Target:
 
     @property
     def n_experiments(self) -> int:
-        """How many experiments there are."""
+        """The number of experiments."""
         return len(self.record.first) - 1
 
     @property
     def with_highest(self) -> bool:
-        """Whether a highest derivative is among what was measured."""
+        """Whether a highest derivative was measured."""
         return any(column >= self.frame.dimension for column in self.measured)
 
     @property
     def noise_loss(self) -> float:
-        """The loss to be expected of the true equation, by the estimate of the noise."""
+        """The expected loss of the true equation, from the estimated noise."""
         return self.n_samples / self.power
 
     def floor(self, accuracy: float) -> float:
-        """The loss left by the rounding of the data and by solutions of this relative error alone."""
+        """The loss due to the rounding of the data and to solutions of this relative error alone."""
         return accuracy**2 + self._rounding_loss
 
     @cached_property
@@ -69,7 +69,7 @@ class Target:
 
     @cached_property
     def spacing(self) -> float:
-        """The usual time between two samples."""
+        """The median time between two samples of the first experiment."""
         return float(np.median(np.diff(self.t[: self.record.first[1]])))
 
     @cached_property
@@ -80,7 +80,7 @@ class Target:
 
     @property
     def sizes(self) -> np.ndarray:
-        """A typical absolute value of each variable of the state vector: that of its state."""
+        """A typical absolute value for each variable of the state vector: the root mean square of its state."""
         states = {name: self.scales[self.frame.positions[Variable(name)]] for name in self.frame.names}
         return np.array([states[v.name] for v in self.frame.variables])
 
@@ -91,12 +91,12 @@ class Target:
 
     @cached_property
     def initial_length(self) -> float:
-        """Units of description length for the initial values that are fitted, each told by its own experiment."""
+        """Description length of the fitted initial values, each by the number of samples of its experiment."""
         samples = np.add.reduceat(np.count_nonzero(self.record.weight, axis=1), self.record.first[:-1])
         return float(np.sum(np.count_nonzero(self.record.unknown >= 0, axis=1) * np.log(np.maximum(samples, 1))))
 
     def windows(self, fraction: float = 1.0) -> np.ndarray:
-        """How many samples of each experiment lie in the first `fraction` of it (at least five)."""
+        """The number of samples in the first `fraction` of each experiment (at least five)."""
         if ("windows", fraction) not in self.cache:
             lengths = np.diff(self.record.first)
             counts = np.minimum(lengths, np.maximum(np.ceil(fraction * lengths).astype(np.int64), 5))
@@ -120,16 +120,16 @@ class Target:
     @cached_property
     def ranges(self) -> dict[str | Variable, tuple[float, float]]:
         """The smallest and the largest value of time ("t") and of every variable, initial states included."""
-        found: dict[str | Variable, tuple[float, float]] = {"t": self.window}
+        ranges: dict[str | Variable, tuple[float, float]] = {"t": self.window}
         for i, variable in enumerate(self.frame.columns):
             low, high = float(self.columns[i].min()), float(self.columns[i].max())
             if variable.derivative == 0:
                 low = min(low, float(self.record.initial[:, i].min()))
-            found[variable] = low, high
-        return found
+            ranges[variable] = low, high
+        return ranges
 
     def values(self, expression: Expression) -> np.ndarray:
-        """An expression without constants over the completed record; only its finite values."""
+        """The finite values of an expression without constants over the completed record."""
         if expression not in self.cache:
             values = np.broadcast_to(evaluate(expression, self.environment), self.t.shape)
             self.cache[expression] = values[np.isfinite(values)]
@@ -151,7 +151,7 @@ def make_target(
     all_modes: bool = False,
     accuracy: float = 1e-3,
 ) -> Target:
-    """The target for systems of this frame; `accuracy` is the relative error of solutions, below which no noise counts.
+    """The target for systems of this frame; `accuracy` is the relative error of solutions, the least noise assumed.
 
     With all_modes the completed columns count as if they had been measured, each divided by its mean square: the
     solution loss of the paper.
@@ -180,13 +180,13 @@ def make_target(
     tables = [_table(frame, s, o, dict(formulas)) for s, o in zip(signals, observations, strict=True)]
     counts = [len(o) for o in observations]
     pairs = list(zip(states, observations, strict=True))
-    seen = (weights > 0).any(axis=0)
+    measured_columns = (weights > 0).any(axis=0)
     record = Record(
         t=np.concatenate([o.t for o in observations]),
         data=whole,
         weight=weights,
         ceiling=_LARGEST_ERROR * np.maximum(np.nanmean(np.where(weights > 0, whole**2, np.nan), axis=0), 1e-300)
-        if np.all(seen)
+        if np.all(measured_columns)
         else _LARGEST_ERROR * scales**2,
         first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         initial=initial,
@@ -266,9 +266,9 @@ def _weighted(
     for j, variable in enumerate(observation.columns):
         d = frame.positions[variable]
         column = observation.values[:, j]
-        seen = ~np.isnan(column)
-        data[seen, d] = column[seen]
-        weight[:, d] = np.where(seen, 1.0, 0.0)
+        present = ~np.isnan(column)
+        data[present, d] = column[present]
+        weight[:, d] = np.where(present, 1.0, 0.0)
         if not all_modes:
             weight[:, d] /= noise[d] ** 2
         if observation.weights is not None:
@@ -292,7 +292,7 @@ def _initial(
             unknown[e, d] = count
             count += 1
             if variable in observation.columns:
-                # Wide enough not to pull the fit, narrow enough to keep it from leaving the data.
+                # Wide enough not to bias the fit, narrow enough to keep it near the data.
                 error[e, d] = 5.0 * noise[d] * np.sqrt(power)
     return values, unknown, error
 
@@ -326,7 +326,7 @@ def _sampled_inputs(
 
 
 def _largest_step(signals: Mapping[str, Forcing], observation: Observation) -> float:
-    """A twentieth of the window, and no step that could jump over a pulse of a sampled input."""
+    """The largest step: a twentieth of the window, or less to resolve the pulses of a sampled input."""
     start, stop = observation.window
     step = (stop - start) / 20
     for forcing in signals.values():

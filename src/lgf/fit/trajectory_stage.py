@@ -1,50 +1,50 @@
-"""The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, on growing windows, from other starts."""
+"""The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, with growing windows and restarts."""
 
 import numpy as np
 
 from lgf.fit.initial_guesses import halton
-from lgf.fit.settings import Fitting, Found
+from lgf.fit.settings import Fitting, StageResult
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
 
-def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> Found:
-    """The best trajectory found from these starts; with `rescue` a poor one is looked for in other ways too."""
+def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> StageResult:
+    """The best result from these starts; with `rescue` a poor one is followed by growing windows and other starts."""
     settings, target = fitting.settings, fitting.target
     leave_above = settings.grow_above if rescue else np.inf
-    found = [_on_windows(fitting, starts, (1.0,), leave_above)]
-    grown = found[0].loss > leave_above
+    results = [_on_windows(fitting, starts, (1.0,), leave_above)]
+    grown = results[0].loss > leave_above
     if grown:
-        found.append(_on_windows(fitting, starts, settings.windows))
-    best = min(found, key=lambda f: f.loss)
+        results.append(_on_windows(fitting, starts, settings.windows))
+    best = min(results, key=lambda f: f.loss)
     if rescue and not best.loss <= settings.rescue_above * target.noise_loss and fitting.compiled.n_constants:
-        others = _other_starts(fitting, starts, best.x)
+        other_starts = _other_starts(fitting, starts, best.x)
         windows = (1.0,) if grown else settings.windows
-        found.append(_on_windows(fitting, others, windows, settings.rescue_below))
-        best = min(found, key=lambda f: f.loss)
-    return best._replace(evaluations=sum(f.evaluations for f in found), steps=sum(f.steps for f in found))
+        results.append(_on_windows(fitting, other_starts, windows, settings.rescue_below))
+        best = min(results, key=lambda f: f.loss)
+    return best._replace(evaluations=sum(f.evaluations for f in results), steps=sum(f.steps for f in results))
 
 
 def _on_windows(
     fitting: Fitting, starts: np.ndarray, fractions: tuple[float, ...], leave_above: float = np.inf
-) -> Found:
-    """What is found on windows that grow to the whole record, each from what the one before has found."""
+) -> StageResult:
+    """The result on windows that grow to the whole record, each started from the result of the one before."""
     settings = fitting.settings
     budget = settings.steps_per_fit if fitting.compiled.flow.degree == 1 else settings.steps_per_fit // 4
-    found: list[Found] = []
+    results: list[StageResult] = []
     for fraction in fractions:
-        found.append(on_window(fitting, starts, fraction, leave_above, budget))
-        starts = found[-1].x[None, :]
-        hopeless = found[-1].loss > settings.give_up * fitting.target.signal(fraction)
-        if fraction < 1.0 and (hopeless or sum(f.steps for f in found) > budget):
-            found.append(on_window(fitting, starts, 1.0, -1.0, budget))
+        results.append(on_window(fitting, starts, fraction, leave_above, budget))
+        starts = results[-1].x[None, :]
+        hopeless = results[-1].loss > settings.give_up * fitting.target.signal(fraction)
+        if fraction < 1.0 and (hopeless or sum(f.steps for f in results) > budget):
+            results.append(on_window(fitting, starts, 1.0, -1.0, budget))
             break
-    evaluations, steps = sum(f.evaluations for f in found), sum(f.steps for f in found)
-    return found[-1]._replace(evaluations=evaluations, steps=steps)
+    evaluations, steps = sum(f.evaluations for f in results), sum(f.steps for f in results)
+    return results[-1]._replace(evaluations=evaluations, steps=steps)
 
 
-def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above: float, budget: int) -> Found:
-    """What is found on the first `fraction` of the record; the best start as it is if above leave_above."""
+def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above: float, budget: int) -> StageResult:
+    """The result on the first `fraction` of the record; the best start itself if its loss is above leave_above."""
     compiled, target, settings, lower, upper = fitting
     whole = fraction == 1.0
     search = Search(
@@ -60,13 +60,13 @@ def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above
         budget=budget,
     )
     windows = target.windows(fraction)
-    return Found(
+    return StageResult(
         *fit_trajectory(compiled.flow, compiled.n_constants, target.record, windows, starts, lower, upper, search)
     )
 
 
 def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Eight starts for a second try: what was found so far, ones, absolute values, other signs and scales."""
+    """Eight starts for a second try: the best so far, ones, absolute values, other signs and scales."""
     p = fitting.compiled.n_constants
     rows = [starts[0, :p], x[:p], np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
     rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]

@@ -13,7 +13,7 @@ from lgf.compilation import CACHED
 
 @njit(cache=CACHED, nogil=True)
 def admissible(tables, symbol, depth, max_order, room, candidates):
-    """Fills `candidates` with the rules of `symbol` that fit into `room` and its derivative cap; returns their number."""
+    """Fills `candidates` with the rules of `symbol` that fit `room` and the derivative cap; returns their number."""
     count = 0
     for i in range(tables.first[symbol], tables.first[symbol + 1]):
         rule = tables.rules[i]

@@ -29,9 +29,7 @@ def parse(grammar: Grammar, sentence: str) -> Derivation:
     try:
         for word, column in words(sentence):
             if word not in terminals:
-                raise _error(
-                    grammar, sentence, f"{quoted(word)} at column {column + 1} is not a word of the grammar"
-                )
+                raise _error(grammar, sentence, f"{quoted(word)} at column {column + 1} is not a word of the grammar")
             tokens.append(Token(terminals[word], word, column=column + 1))
         tree: Any = parser.parse(tokens)  # pyright: ignore[reportArgumentType]
     except UnknownCharacter as unknown:

@@ -133,7 +133,7 @@ def make_corpus(
             drawn.update(fresh)
             n_draws += draws
             new: dict[str, _Row] = {}
-            for row in _map_chunks(parallel, _label, source, fresh):
+            for row in _in_chunks(parallel, _label, source, fresh):
                 if row.structure not in rows:
                     new.setdefault(row.structure, row)
             if source is not grammar:
@@ -143,20 +143,20 @@ def make_corpus(
                 progress(min(len(rows), size), size)
             if len(new) < draws / 1000:
                 break
-    selected = list(rows.values())[:size]
+    chosen = list(rows.values())[:size]
     return Corpus(
-        derivations=pad(grammar, [row.derivation for row in selected]).astype(np.int16),
-        order=np.array([row.order for row in selected], dtype=np.int8),
-        autonomous=np.array([row.autonomous for row in selected], dtype=bool),
-        forced=np.array([row.forced for row in selected], dtype=bool),
-        behaviour=np.array([row.behaviour for row in selected], dtype=np.float32).reshape(len(selected), BEHAVIOUR_SIZE),
+        derivations=pad(grammar, [row.derivation for row in chosen]).astype(np.int16),
+        order=np.array([row.order for row in chosen], dtype=np.int8),
+        autonomous=np.array([row.autonomous for row in chosen], dtype=bool),
+        forced=np.array([row.forced for row in chosen], dtype=bool),
+        behaviour=np.array([row.behaviour for row in chosen], dtype=np.float32).reshape(len(chosen), BEHAVIOUR_SIZE),
         facts={
             "grammar": grammar.name,
             "fingerprint": grammar.fingerprint,
             "drawn_from": source.name,
             "drawn_from_fingerprint": source.fingerprint,
             "seed": seed,
-            "size": len(selected),
+            "size": len(chosen),
             "draws": n_draws,
             "behaviour_grid": {key: str(value) for key, value in asdict(BehaviourGrid()).items()},
             "projection_seed": PROJECTION_SEED,
@@ -219,7 +219,9 @@ def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Der
         yield from group
 
 
-def _map_chunks(parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
+def _in_chunks(
+    parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]
+) -> Iterator:
     """The results of `work(source, chunk)` over chunks of the derivations, chained."""
     chunks = [derivations[i : i + CHUNK] for i in range(0, len(derivations), CHUNK)]
     results: Any = parallel(joblib.delayed(work)(source, chunk) for chunk in chunks)
@@ -271,7 +273,7 @@ def _translated(
         header = join(source, blocks.header, plain.summands * len(blocks.summands))
         pieces[structure] = [header, *(join(source, plain.header, [summand]) for summand in blocks.summands)]
     missing = [d for d in dict.fromkeys(itertools.chain.from_iterable(pieces.values())) if d not in parsed]
-    parsed.update(zip(missing, _map_chunks(parallel, partial(_parse, grammar), source, missing), strict=True))
+    parsed.update(zip(missing, _in_chunks(parallel, partial(_parse, grammar), source, missing), strict=True))
     result = {}
     for structure, (header, *summands) in pieces.items():
         derivation = join(grammar, parsed[header].header, [parsed[summand].summands[0] for summand in summands])

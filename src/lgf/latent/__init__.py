@@ -1,1 +1,1 @@
-"""Networks on derivations: autoencoder, discrete flow, guidance. Arrays in and out; tensors stay inside."""
+"""Networks on derivations: autoencoder, discrete flow, guidance. Public functions take and return arrays."""

@@ -1,4 +1,4 @@
-"""Grammar quantisation autoencoder: derivations <-> tokens, and the losses it is trained by."""
+"""Grammar quantisation autoencoder: derivations <-> tokens, and its training losses."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -26,7 +26,7 @@ class AutoencoderSettings:
 
     header_tokens, summand_tokens   tokens of the header and of each summand, for `blocks`
     positions                       d, positions of four channels each, for `sequence`
-    scale, weight                   lambda and beta of the behavioural loss; weight 0 is without it
+    scale, weight                   lambda and beta of the behavioural loss; weight 0 turns it off
     """
 
     architecture: Literal["blocks", "sequence"] = "blocks"
@@ -44,13 +44,13 @@ CHANNELS = 4
 
 
 def new_autoencoder(grammar: Grammar, settings: AutoencoderSettings, derivations: ArrayLike) -> Autoencoder:
-    """An untrained autoencoder, as large as the padded derivations need it."""
+    """An untrained autoencoder, large enough for the padded derivations."""
     size = None if settings.architecture == "sequence" else extent(grammar, unpad(grammar, derivations))
     return empty_autoencoder(grammar, settings, size)
 
 
 def empty_autoencoder(grammar: Grammar, settings: AutoencoderSettings, size: Extent | None) -> Autoencoder:
-    """An untrained autoencoder; `blocks` is for sentences of that extent, `sequence` for any."""
+    """An untrained autoencoder; `blocks` holds sentences of that extent, `sequence` any sentence."""
     if settings.architecture == "sequence":
         return SequenceAutoencoder(grammar, Layout(settings.positions * CHANNELS, levels=settings.levels))
     if settings.architecture != "blocks" or size is None:
@@ -75,14 +75,14 @@ def encode(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.int8]:
 def decode(
     model: Autoencoder, tokens: ArrayLike, allowed: ArrayLike | None = None, max_order: int | None = None
 ) -> NDArray[np.int32]:
-    """Padded derivations [n, max_length] of tokens [n, D]: complete always, by the allowed rules only."""
+    """Padded derivations [n, max_length] of tokens [n, D]. They are always complete and use allowed rules only."""
     codes = to_codes(torch.as_tensor(np.asarray(tokens), dtype=torch.long), model.layout.levels)
     return np.concatenate([model.derive(part, allowed, max_order) for part in codes.split(512)])
 
 
 @torch.no_grad()
 def latent(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.float32]:
-    """Where padded derivations lie in the bounded, unrounded latent: distances there are what behaviour shapes."""
+    """Bounded, unrounded latent vectors of padded derivations; the behavioural loss shapes their distances."""
     parts = [model.place(_bounded(model, model.latent(part))) for part in model.arrange(derivations).split(2048)]
     return torch.cat(parts).numpy()
 
@@ -94,7 +94,7 @@ def autoencoder_loss(
     settings: AutoencoderSettings,
     practice: Tensor | None = None,
 ) -> Tensor:
-    """Reconstruction loss of arranged rows and of rows to practise on; behavioural loss of the former alone."""
+    """Reconstruction loss of the arranged and practice rows, plus the behavioural loss of the arranged rows."""
     rows = arranged if practice is None else torch.cat([arranged, practice])
     z = model.latent(rows)
     reconstruction = model.reconstruction_loss(rows, quantised(z, model.layout.levels))
@@ -111,7 +111,7 @@ def behavioural_loss(z: Tensor, behaviour: Tensor, scale: float) -> Tensor:
 
 
 def squared_distances(x: Tensor) -> Tensor:
-    """|x_i - x_j|^2 [n, n] by the Gram matrix, not below zero."""
+    """|x_i - x_j|^2 [n, n] from the Gram matrix, clipped at zero."""
     gram = x @ x.T
     squares = gram.diagonal()
     return (squares[:, None] + squares - 2 * gram).clamp(min=0)

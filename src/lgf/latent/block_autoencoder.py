@@ -1,6 +1,6 @@
-"""The default autoencoder: the header and every summand of a sentence are coded apart, summands by one shared coder.
+"""The default autoencoder: header and summands of a sentence have separate codes; all summands share one coder.
 
-A change of one summand's tokens changes that summand and nothing else, and summands may be exchanged.
+Changing the tokens of one summand changes only that summand. Summands may be exchanged.
 """
 
 import numpy as np
@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from lgf.grammar import Blocks, Derivation, Extent, Grammar, decode_blocks, extent, pad, split, unpad
-from lgf.latent.crossover import crossed
+from lgf.latent.crossover import crossover
 from lgf.latent.layout import Layout
-from lgf.latent.rule_slots import met_once, occurrences, placed, sides
+from lgf.latent.rule_slots import left_sides, logits_by_position, occurrences, used_once
 
 
 class BlockAutoencoder(nn.Module):
     """Rules of header and summands <-> codes. `arrange` makes [n, header + summands * summand] rule numbers."""
 
     rivals: Tensor
-    sides: Tensor
+    left_sides: Tensor
     once: Tensor
 
     def __init__(self, grammar: Grammar, layout: Layout, extent: Extent, width: int, depth: int):
@@ -30,11 +30,11 @@ class BlockAutoencoder(nn.Module):
         self.header = _Coder(extent.header, rules, layout.header, width, depth) if layout.header else None
         self.summand = _Coder(extent.summand, rules, layout.summand, width, depth)
         self.register_buffer("rivals", _rivals(grammar), persistent=False)
-        self.register_buffer("sides", sides(grammar), persistent=False)
-        self.register_buffer("once", met_once(grammar), persistent=False)
+        self.register_buffer("left_sides", left_sides(grammar), persistent=False)
+        self.register_buffer("once", used_once(grammar), persistent=False)
 
     def fits(self, derivation: Derivation) -> bool:
-        """Whether the model has room for the sentence."""
+        """Whether the sentence fits into the model."""
         return self._holds(split(self.grammar, derivation))
 
     def _holds(self, blocks: Blocks) -> bool:
@@ -46,15 +46,15 @@ class BlockAutoencoder(nn.Module):
         )
 
     def arrange(self, derivations: ArrayLike) -> Tensor:
-        """The rows of padded derivations, cut into header and summands; absent slots are all padding."""
+        """Rows of rule numbers, split into header and summands; absent slots are padding."""
         size, padding = self.extent, self.grammar.n_rules
         rows = unpad(self.grammar, derivations)
         out = np.full((len(rows), size.header + size.summands * size.summand), padding)
         for row, derivation in zip(out, rows, strict=True):
             blocks = split(self.grammar, derivation)
             if not self._holds(blocks):
-                found = extent(self.grammar, [derivation])
-                raise ValueError(f"a sentence has {found} but the model holds at most {size}; leave it out.")
+                actual = extent(self.grammar, [derivation])
+                raise ValueError(f"a sentence has {actual} but the model holds at most {size}; leave it out.")
             row[: len(blocks.header)] = blocks.header
             for slot, summand in enumerate(blocks.summands):
                 begin = size.header + slot * size.summand
@@ -62,9 +62,9 @@ class BlockAutoencoder(nn.Module):
         return torch.from_numpy(out)
 
     def recombined(self, arranged: Tensor, n: int) -> Tensor:
-        """`n` arranged rows made of headers and summands of these rows, each drawn by torch's current generator.
+        """`n` rows recombined from the headers and first summands of these rows, drawn by torch's current generator.
 
-        Drawn from rows of distinct blocks (`practice`) they let rare blocks be learned as well as frequent ones.
+        Rows from `practice` hold each block equally often, so rare blocks are learned as well as frequent ones.
         """
         header, summands = self._cut(arranged)
         slots = torch.randint(len(arranged), (n, self.extent.summands))
@@ -72,15 +72,15 @@ class BlockAutoencoder(nn.Module):
         return torch.cat([heads, summands[:, 0][slots].flatten(1)], 1)
 
     def practice(self, arranged: Tensor, crossings: int, rng: np.random.Generator) -> Tensor:
-        """Rows that hold, equally often, every header of the given ones and, in their first slot, every summand.
+        """Rows that hold every header, and every summand in the first slot, about equally often.
 
-        Summands that exchanges of subtrees have made stand among them, since a corpus never shows all.
+        `crossings` exchanges of subtrees add new summands, because a corpus never contains all of them.
         """
         header, summands = self._cut(arranged)
         heads = header.unique(dim=0) if self.extent.header else header[:1]
         blocks = summands.flatten(0, 1).unique(dim=0)
         known = [summand for summand in unpad(self.grammar, blocks.numpy()) if summand]
-        new = crossed(self.grammar, known, crossings, rng, self.extent.summand)
+        new = crossover(self.grammar, known, crossings, rng, self.extent.summand)
         blocks = torch.cat([blocks, torch.from_numpy(pad(self.grammar, new, self.extent.summand)).long()]).unique(dim=0)
         n = max(len(heads), len(blocks))
         rows = torch.full((n, arranged.shape[1]), self.grammar.n_rules)
@@ -90,7 +90,7 @@ class BlockAutoencoder(nn.Module):
         return rows
 
     def place(self, z: Tensor) -> Tensor:
-        """Where rows z [n, D] lie for measuring distances, in whatever order their summands stand: slots add up."""
+        """Vectors of rows z [n, D] for measuring distances. Slots are summed, so their order does not matter."""
         header, slots = self.layout.cut(z)
         return torch.cat([header, slots.sum(1)], 1)
 
@@ -98,13 +98,13 @@ class BlockAutoencoder(nn.Module):
         """The latent z [n, D], neither bounded nor rounded."""
         header, summands = self._cut(arranged)
         parts = [] if self.header is None else [self.header.encode(header, self._header_places(header))]
-        slots = self.summand.encode(summands, occurrences(self.sides, summands))
+        slots = self.summand.encode(summands, occurrences(self.left_sides, summands))
         return torch.cat([*parts, slots.flatten(1)], 1)
 
     def reconstruction_loss(self, arranged: Tensor, codes: Tensor) -> Tensor:
-        """Mean cross-entropy, over the rules that rival the true one, at the places with a choice.
+        """Mean cross-entropy over the rules that compete with the true one, where there is a choice.
 
-        The first place of a slot has a choice always: the padding rule there says that the slot is absent.
+        The first place of a slot always has a choice: the padding rule there means that the slot is absent.
         """
         padding = self.grammar.n_rules
         header, summands = self._cut(arranged)
@@ -113,18 +113,18 @@ class BlockAutoencoder(nn.Module):
         competing[:, :, 1:] &= (summands[:, :, 1:] != padding)[..., None]
         competing[:, :, 0] = self.rivals[padding]
         logits = self.summand.decode(slots)
-        entropy = _cross_entropy(logits, summands, occurrences(self.sides, summands), competing)
+        entropy = _cross_entropy(logits, summands, occurrences(self.left_sides, summands), competing)
         if self.header is not None:
             competing = self.rivals[header] & (header != padding)[..., None]
-            own = _cross_entropy(self.header.decode(head), header, self._header_places(header), competing)
-            entropy = torch.cat([entropy, own])
+            header_entropy = _cross_entropy(self.header.decode(head), header, self._header_places(header), competing)
+            entropy = torch.cat([entropy, header_entropy])
         return entropy.mean()
 
     def derive(self, codes: Tensor, allowed: ArrayLike | None, max_order: int | None) -> NDArray[np.int32]:
-        """Padded derivations of codes, complete always."""
+        """Padded, complete derivations of the codes."""
         head, slots = self.layout.cut(codes)
         logits = self.summand.decode(slots).numpy()
-        summands = placed(self.grammar, logits.reshape(-1, *logits.shape[2:]), allowed, max_order)
+        summands = logits_by_position(self.grammar, logits.reshape(-1, *logits.shape[2:]), allowed, max_order)
         header = torch.zeros(len(codes), 0, self.grammar.n_rules + 1)
         if self.header is not None:
             header = self.header.decode(head)
@@ -140,7 +140,7 @@ class BlockAutoencoder(nn.Module):
 
 
 class _Coder(nn.Module):
-    """Rule numbers [..., length] and their places <-> latent [..., tokens]; each (place, rule) has a unit."""
+    """Rule numbers [..., length] and their places <-> latent [..., tokens]; one network unit per (place, rule)."""
 
     def __init__(self, length: int, rules: int, tokens: int, width: int, depth: int):
         super().__init__()
@@ -168,7 +168,7 @@ class _Residual(nn.Module):
 
 
 def _rivals(grammar: Grammar) -> Tensor:
-    """[R, R]: which rules compete with a rule, by sharing its left-hand side; with padding, a summand's first rules."""
+    """[R, R]: rules that share a left-hand side; padding competes with the first rules of a summand."""
     sides = [rule.lhs for rule in grammar.rules] + [grammar.summand[0]]
     table = torch.tensor([[a == b for b in sides] for a in sides])
     table[:-1, -1] = False
@@ -176,9 +176,9 @@ def _rivals(grammar: Grammar) -> Tensor:
 
 
 def _cross_entropy(logits: Tensor, target: Tensor, places: Tensor, competing: Tensor) -> Tensor:
-    """-log p of the target among the competing, where at least two compete; its logits are those of its place."""
+    """-log p of the target among the competing rules, where there are at least two; logits are read at its place."""
     chosen = competing.sum(-1) > 1
     row = torch.arange(chosen[..., 0].numel()).view(*chosen.shape[:-1], 1) * logits.shape[-2] + places
-    # An embedding's gradient is far cheaper than that of indexing.
+    # The gradient of an embedding is much cheaper than that of indexing.
     scores = nn.functional.embedding(row[chosen], logits.flatten(0, -2)).masked_fill(~competing[chosen], -torch.inf)
     return nn.functional.cross_entropy(scores, target[chosen], reduction="none")

@@ -1,7 +1,7 @@
 """A trained model in one folder: weights as safetensors in half precision, everything else as JSON.
 
-`model.json` says what the networks are, so that loading can build them and refuse weights of other names, shapes,
-types or hashes. Nothing is unpickled.
+`model.json` describes the networks. Loading builds them and rejects weights of other names, shapes, types or hashes.
+Nothing is unpickled.
 """
 
 import hashlib
@@ -25,21 +25,21 @@ from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
 from lgf.latent.guidance import Predictor
 
 FORMAT = 1
-LARGEST = 100_000_000  # bytes: room for the perceptron of the paper
+LARGEST = 100_000_000  # bytes; enough for the paper's perceptron
 _FACTS = "model.json"
 _WEIGHTS = "weights.safetensors"
-DEEPEST = 64  # layers of a network that is built
-# What comes of facts that are not what they should be; torch says RuntimeError of sizes that are none.
-_UNSOUND = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+DEEPEST = 64  # most layers of a network
+# Errors caused by a damaged model.json; torch raises RuntimeError for invalid sizes.
+_DAMAGED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
 @dataclass(frozen=True)
 class ModelBundle:
     """A grammar and the networks trained on it.
 
-    predictors  static ones by name: order (its class; 0 is no equation of order 1 or 2), autonomous, forced (1 is yes)
+    predictors  static predictors by name: order (class 0 is no equation of order 1 or 2), autonomous, forced (1 is yes)
     recipe      how it was trained
-    metrics     what was measured of it
+    metrics     measured quality
     versions    of the package, torch, numpy, python
     """
 
@@ -56,7 +56,7 @@ class ModelBundle:
 
 
 def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
-    """Writes the bundle into the folder; LgfError if it is larger than a bundle may be."""
+    """Writes the bundle into the folder; LgfError if it is too large."""
     weights = save(_half(bundle))
     extent = bundle.autoencoder.extent if isinstance(bundle.autoencoder, BlockAutoencoder) else None
     facts = {
@@ -85,7 +85,7 @@ def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
 
 
 def _facts(settings: Any, kind: type) -> dict[str, Any]:
-    """What the settings say of the network itself; a recipe says more."""
+    """The fields of `kind` in the settings; a recipe has further fields."""
     return {field.name: getattr(settings, field.name) for field in fields(kind)}
 
 
@@ -98,7 +98,7 @@ def bundle_names() -> tuple[str, ...]:
 
 
 def load_bundle(name_or_path: str | Path) -> ModelBundle:
-    """The model of that name in the package, or in the folder of that path; LgfError if it is not sound."""
+    """The model of that name in the package, or in that folder; LgfError if it is damaged."""
     known = isinstance(name_or_path, str) and name_or_path in bundle_names()
     folder = files("lgf").joinpath("models", str(name_or_path)) if known else Path(name_or_path)
     if not folder.joinpath(_FACTS).is_file() or not folder.joinpath(_WEIGHTS).is_file():
@@ -106,7 +106,7 @@ def load_bundle(name_or_path: str | Path) -> ModelBundle:
             f"no model is called {quoted(str(name_or_path))}; give a folder with {_FACTS} and {_WEIGHTS}, or one of "
             f"{', '.join(bundle_names()) or 'none installed'}."
         )
-    facts, weights = (_beginning(folder.joinpath(name)) for name in (_FACTS, _WEIGHTS))
+    facts, weights = (_read_limited(folder.joinpath(name)) for name in (_FACTS, _WEIGHTS))
     if len(facts) + len(weights) > LARGEST:
         raise LgfError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
     try:
@@ -114,7 +114,7 @@ def load_bundle(name_or_path: str | Path) -> ModelBundle:
     except LgfError as error:
         reason = str(error).splitlines()[0]  # a grammar's error shows its line below
         raise LgfError(f"the model in {str(folder)!r} {reason}; get it again.") from error
-    except _UNSOUND as error:
+    except _DAMAGED as error:
         raise LgfError(f"{_FACTS} in {str(folder)!r} does not describe a model: {error!r}; get it again.") from error
 
 
@@ -131,17 +131,17 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     deepest = max(facts["autoencoder"]["depth"], facts["denoiser"]["depth"], len(facts["predictors"]))
     if deepest > DEEPEST:
         raise LgfError(f"has {deepest} layers or predictors, at most {DEEPEST} are built")
-    found = _tensors(weights)
-    with torch.device("meta"):  # so that no memory is taken for networks that do not fit their weights
-        _check(_networks(facts, grammar), found)
+    tensors = _tensors(weights)
+    with torch.device("meta"):  # checks the shapes before memory is allocated
+        _check(_networks(facts, grammar), tensors)
     bundle = _networks(facts, grammar)
-    _fill(bundle, found)
-    _try(bundle)
+    _fill(bundle, tensors)
+    _check_sizes(bundle)
     return bundle
 
 
-def _beginning(file: Any) -> bytes:
-    """The bytes of the file, no more than it takes to know that it is too large."""
+def _read_limited(file: Any) -> bytes:
+    """The bytes of the file, at most LARGEST + 1."""
     with file.open("rb") as opened:
         return opened.read(LARGEST + 1)
 
@@ -186,33 +186,33 @@ def _tensors(weights: bytes) -> dict[str, Tensor]:
         raise LgfError(f"has weights that are not safetensors ({str(error)!r})") from error
 
 
-def _check(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
-    """LgfError unless the tensors are those of the networks by name, shape and type, and finite."""
+def _check(bundle: ModelBundle, tensors: dict[str, Tensor]) -> None:
+    """Raises LgfError unless the tensors are finite and match the networks by name, shape and type."""
     expected = _half(bundle)
-    if found.keys() != expected.keys():
-        odd = sorted(found.keys() ^ expected.keys())[0]
+    if tensors.keys() != expected.keys():
+        odd = sorted(tensors.keys() ^ expected.keys())[0]
         raise LgfError(f"has other weights than its description says, {odd!r} among them")
     for name, value in expected.items():
-        if found[name].shape != value.shape or found[name].dtype != value.dtype:
+        if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
             raise LgfError(
-                f"has {name!r} of {tuple(found[name].shape)} {found[name].dtype}, "
+                f"has {name!r} of {tuple(tensors[name].shape)} {tensors[name].dtype}, "
                 f"expected {tuple(value.shape)} {value.dtype}"
             )
-        if not found[name].isfinite().all():
+        if not tensors[name].isfinite().all():
             raise LgfError(f"has weights that are not finite, {name!r} among them")
 
 
-def _fill(bundle: ModelBundle, found: dict[str, Tensor]) -> None:
-    """Puts the weights into the networks."""
+def _fill(bundle: ModelBundle, tensors: dict[str, Tensor]) -> None:
+    """Loads the weights into the networks."""
     for part, module in _modules(bundle).items():
-        own = {name: found[f"{part}.{name}"] for name in module.state_dict()}
-        module.load_state_dict({name: v.float() if v.is_floating_point() else v for name, v in own.items()})
+        weights = {name: tensors[f"{part}.{name}"] for name in module.state_dict()}
+        module.load_state_dict({name: v.float() if v.is_floating_point() else v for name, v in weights.items()})
         module.eval()
 
 
 @torch.no_grad()
-def _try(bundle: ModelBundle) -> None:
-    """Sends one row of tokens through the networks: sizes that do not go together show before a search does."""
+def _check_sizes(bundle: ModelBundle) -> None:
+    """Runs the networks on one row of tokens, so that inconsistent sizes fail at loading."""
     tokens = torch.zeros(1, bundle.autoencoder.layout.tokens, dtype=torch.long)
     bundle.denoiser(tokens, torch.zeros(1))
     decode(bundle.autoencoder, tokens)

@@ -1,7 +1,7 @@
 """Discrete flow on latent tokens: the path from noise to data, the denoiser p(x_1 | x_t, t), and its loss.
 
-Time runs from 0 (noise) to 1 (data). On the path every token is data with probability t and noise otherwise,
-independently: the mask state, or a uniformly drawn level.
+Time runs from 0 (noise) to 1 (data). At time t each token is data with probability t, independently, and
+noise otherwise: the mask state, or a uniformly drawn level.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from lgf.settings.ranges import Count
 
 
 class Noise(StrEnum):
-    """What a token is at t = 0."""
+    """The state of a token at t = 0."""
 
     MASK = "mask"
     UNIFORM = "uniform"
 
 
 def noise(layout: Layout, kind: Noise, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
-    """Tokens as they are at t = 0."""
+    """Tokens at t = 0."""
     if kind == Noise.MASK:
         return torch.full(shape, layout.mask)
     return torch.randint(layout.levels, shape, generator=generator)
 
 
 def noised(layout: Layout, kind: Noise, x1: Tensor, t: Tensor) -> Tensor:
-    """x_t [n, D] of data x_1 [n, D] at times t [n]."""
+    """Noised tokens x_t [n, D] of data x_1 [n, D] at times t [n]."""
     return torch.where(torch.rand(x1.shape) < t[:, None], x1, noise(layout, kind, tuple(x1.shape)))
 
 
@@ -69,7 +69,7 @@ class Denoiser(nn.Module):
 
     @property
     def kind(self) -> Noise:
-        """The noise it was trained on."""
+        """The kind of noise used in training."""
         return self.settings.noise
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ class Denoiser(nn.Module):
 
 
 def flow_loss(denoiser: Denoiser, x1: Tensor) -> Tensor:
-    """Mean cross-entropy of x_1 at one random time per row: at the masked tokens, or at all under uniform noise."""
+    """Mean cross-entropy of x_1 at one random time per row; over masked tokens, or all under uniform noise."""
     layout = denoiser.layout
     t = torch.rand(len(x1))
     x = noised(layout, denoiser.kind, x1, t)
@@ -106,7 +106,7 @@ class _Perceptron(nn.Module):
 
 
 class _BlockNet(nn.Module):
-    """Attention among blocks: slots share every weight, so exchanging two of them exchanges their outputs."""
+    """Attention between blocks. Slots share all weights, so exchanging two slots exchanges their outputs."""
 
     def __init__(self, layout: Layout, settings: DenoiserSettings):
         super().__init__()
@@ -115,7 +115,9 @@ class _BlockNet(nn.Module):
         self.header_in = _TokenSum(layout.header, layout.states, width)
         self.slot_in = _TokenSum(layout.summand, layout.states, width)
         self.time = nn.Linear(1, width)
-        self.layers = nn.ModuleList(_Attending(width, settings.heads, settings.dropout) for _ in range(settings.depth))
+        self.layers = nn.ModuleList(
+            _AttentionLayer(width, settings.heads, settings.dropout) for _ in range(settings.depth)
+        )
         self.header_out = _Head(width, layout.header * layout.levels)
         self.slot_out = _Head(width, layout.summand * layout.levels)
 
@@ -131,7 +133,7 @@ class _BlockNet(nn.Module):
 
 
 class _Head(nn.Module):
-    """A normed linear layer, which may have no outputs: a layout may lack a header, or slots."""
+    """Layer norm and linear layer; it may have no outputs, as for a layout without header or slots."""
 
     def __init__(self, width: int, outputs: int):
         super().__init__()
@@ -158,7 +160,7 @@ class _TokenSum(nn.Module):
         return self.table(x + self.offsets).sum(-2)
 
 
-class _Attending(nn.Module):
+class _AttentionLayer(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float):
         super().__init__()
         self.heads = heads

@@ -1,7 +1,7 @@
-"""Predictors p(y | x_t, t) on noised tokens, and the ratio by which they guide the flow.
+"""Predictors p(y | x_t, t) on noised tokens, and the likelihood ratios that guide the flow.
 
-The first layer is linear on one-hots, so that the gradient with respect to them prices every single-token change at
-once (the Taylor approximation); the exact ratio evaluates each changed row.
+The first layer is linear in one-hot tokens. One gradient therefore estimates the effect of every single-token change
+(the Taylor approximation). The exact ratio evaluates each changed row.
 """
 
 import copy
@@ -46,16 +46,16 @@ class Predictor(nn.Module):
         return self._leave(self._block(self._enter(hot, t)).sum(1))
 
     def changed(self, x: Tensor, t: Tensor, where: Tensor) -> Tensor:
-        """The same for tokens x [n, D] with one of the m tokens `where` [n, D] changed to each state: [m, S, ...].
+        """The outputs [m, S, ...] for tokens x [n, D] with one of the m tokens `where` [n, D] set to each state.
 
-        A change enters one block only, through the linear first layer, so no row is evaluated as a whole.
+        A change affects one block only, through the linear first layer, so the other blocks are not evaluated again.
         """
         layout, states = self.layout, self.layout.states
         before = self._enter(functional.one_hot(x, states).float(), t)
         pooled = self._block(before)
         total = pooled.sum(1)
         row, token = where.nonzero(as_tuple=True)
-        # The header's block, if there is one, comes first, as do its tokens.
+        # The header, if there is one, is the first block and holds the first tokens.
         inside = (token - layout.header) % max(layout.summand, 1)
         block = (token - layout.header) // max(layout.summand, 1) + (layout.header > 0)
         table = torch.cat([layer.weight.T for layer in (self.header, self.slot) if layer is not None])
@@ -67,7 +67,7 @@ class Predictor(nn.Module):
         return self._leave(rest + self._block(after))
 
     def _enter(self, hot: Tensor, t: Tensor) -> Tensor:
-        """[n, blocks, width], the header's block first: linear in the one-hots."""
+        """First-layer outputs [n, blocks, width], header first; linear in the one-hot tokens."""
         header, slots = self.layout.cut(hot)
         parts = [] if self.header is None else [self.header(header.flatten(1))[:, None]]
         if self.slot is not None:
@@ -92,7 +92,7 @@ class Predictor(nn.Module):
 
 @dataclass(frozen=True)
 class Guide:
-    """What samples should have: the category `target`, or a value at most `target` if the predictor is continuous."""
+    """The goal of guidance: the category `target`, or a value of at most `target` for a continuous predictor."""
 
     predictor: Predictor
     target: float
@@ -106,7 +106,7 @@ class Guide:
 
 
 def taylor_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tensor) -> Tensor:
-    """Log-ratios [n, D, S] of p(y | x with one token changed, t) and p(y | x, t), to first order; 0 if not `where`."""
+    """Log-ratios [n, D, S] of p(y | x with one token changed, t) to p(y | x, t), to first order; 0 outside `where`."""
     hot = functional.one_hot(x, guides[0].predictor.layout.states).float().requires_grad_()
     with torch.enable_grad():
         total = torch.stack([guide.log_probability(guide.predictor(hot, t), t) for guide in guides]).sum()
@@ -116,7 +116,7 @@ def taylor_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tenso
 
 @torch.no_grad()
 def exact_log_ratio(guides: Sequence[Guide], x: Tensor, t: Tensor, where: Tensor) -> Tensor:
-    """The same log-ratios, not approximated: every change of the tokens `where` [n, D] is evaluated."""
+    """The exact log-ratios [n, D, S]: every change of the tokens `where` [n, D] is evaluated."""
     row = where.nonzero(as_tuple=True)[0]
     total = torch.zeros(len(row), guides[0].predictor.layout.states)
     for guide in guides:
@@ -137,7 +137,7 @@ def train_predictor(
     seed: int,
     settings: PredictorSettings = DEFAULTS,
 ) -> Predictor:
-    """A copy of the predictor, new or trained before, trained further on tokens [n, D] and their labels [n]."""
+    """A copy of the predictor, trained further on tokens [n, D] and their labels [n]."""
     trained = copy.deepcopy(predictor)
     x1 = torch.as_tensor(np.asarray(tokens), dtype=torch.long)
     labels = torch.as_tensor(np.asarray(y), dtype=torch.long if trained.classes else torch.float32)
@@ -154,7 +154,7 @@ def train_predictor(
 
 
 def predictor_loss(predictor: Predictor, x1: Tensor, labels: Tensor) -> Tensor:
-    """Mean -log p(y | x_t, t) at one random time per row, the label being that of x_1."""
+    """Mean -log p(y | x_t, t) at one random time per row; y is the label of x_1."""
     t = torch.rand(len(x1))
     x = noised(predictor.layout, predictor.noise, x1, t)
     out = predictor(functional.one_hot(x, predictor.layout.states).float(), t)

@@ -1,4 +1,4 @@
-"""Where the tokens of a sentence stand: a header block and exchangeable blocks, one for each summand slot."""
+"""The layout of a sentence's tokens: a header block and one exchangeable block per summand slot."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 HEADER = -1
-"""The number of the header among the blocks; slots are numbered from 0."""
+"""The block number of the header; slots are numbered from 0."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Token counts: `header` of the header, then `summand` of each of `slots` slots. The paper's has no slots."""
+    """Token counts: `header` for the header, then `summand` for each of `slots` slots (none in the paper)."""
 
     header: int
     slots: int = 0
@@ -27,7 +27,7 @@ class Layout:
 
     @property
     def mask(self) -> int:
-        """The masked state: the number after the last level."""
+        """The number of the mask state, after the last level."""
         return self.levels
 
     @property
@@ -36,7 +36,7 @@ class Layout:
         return self.levels + 1
 
     def blocks(self) -> NDArray[np.int64]:
-        """The block [tokens] each token belongs to: HEADER or the number of its slot."""
+        """The block number [tokens] of each token: HEADER or its slot."""
         slots = np.repeat(np.arange(self.slots), self.summand)
         return np.concatenate([np.full(self.header, HEADER), slots])
 

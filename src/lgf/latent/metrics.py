@@ -1,4 +1,4 @@
-"""What a trained latent is worth: exactness, order by behaviour, and what the change of one token does."""
+"""Quality of a trained latent space: reconstruction, behavioural order, effect of one-token changes."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from lgf.latent.autoencoder import Autoencoder, decode, encode, latent
 
 
 def exact_share(model: Autoencoder, derivations: ArrayLike) -> float:
-    """The share of padded derivations that come back unchanged."""
+    """The share of padded derivations that are reconstructed exactly."""
     rows = np.asarray(derivations)
     return float((decode(model, encode(model, rows)) == rows).all(1).mean())
 
 
 def behavioural_correlation(model: Autoencoder, derivations: ArrayLike, behaviour: ArrayLike) -> float:
-    """Spearman's rank correlation, over all pairs of rows, of latent distance and behavioural distance d_VF.
+    """Spearman's rank correlation of latent distance and behavioural distance d_VF over all pairs of rows.
 
-    NaN where there are too few rows, or all are equally far apart.
+    NaN if there are too few rows, or all distances are equal.
     """
     pairs = np.triu_indices(len(np.asarray(behaviour)), 1)
     ranks = [rankdata(_distances(x)[pairs]) for x in (latent(model, derivations), behaviour)]
@@ -30,19 +30,19 @@ def behavioural_correlation(model: Autoencoder, derivations: ArrayLike, behaviou
 
 
 def nearest(model: Autoencoder, derivations: ArrayLike, row: int, k: int) -> NDArray[np.int64]:
-    """The `k` rows nearest to the given one in the latent, nearest first."""
+    """The `k` rows nearest to `row` in the latent space, nearest first."""
     places = latent(model, derivations)
     return np.argsort(((places - places[row]) ** 2).sum(1), kind="stable")[1 : k + 1]
 
 
 @dataclass(frozen=True)
 class Edits:
-    """What random one-token changes do: shares of all changes, and of those that change the sentence.
+    """Effects of random one-token changes, as shares.
 
-    changed   the sentence is another one
-    next      the same, of changes to a neighbouring level only
-    summand   of the changed: exactly one summand is replaced, added or dropped, all else stays
-    header    of the changed: the header alone is another one
+    changed   share of the changes that alter the sentence
+    next      the same for changes to a neighbouring level
+    summand   share of the altered sentences with exactly one summand replaced, added or dropped, all else equal
+    header    share of the altered sentences in which only the header differs
     """
 
     changed: float
@@ -52,7 +52,7 @@ class Edits:
 
 
 def edits(model: Autoencoder, derivations: ArrayLike, seed: int) -> Edits:
-    """The statistics of one random change of one random token of each padded derivation."""
+    """The effects of changing one random token of each padded derivation."""
     rng = np.random.default_rng(seed)
     levels = model.layout.levels
     tokens = encode(model, derivations).astype(np.int64)
@@ -89,7 +89,7 @@ def _kind(before: Blocks, after: Blocks) -> str:
             new.append(summand)
     if not gone and not new:
         return "header"
-    # An added or dropped summand opens or closes choices of the header; the rest of it must stay.
+    # Adding or dropping a summand changes which choices the header has, so headers are not compared then.
     same = before.header == after.header or len(before.summands) != len(after.summands)
     return "summand" if same and len(gone) <= 1 and len(new) <= 1 else "more"
 

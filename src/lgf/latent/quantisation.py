@@ -1,4 +1,4 @@
-"""Finite scalar quantisation: each channel is bounded and rounded to one of a few levels, with no codebook."""
+"""Finite scalar quantisation: each channel is bounded and rounded to one of a few levels, without a codebook."""
 
 import math
 
@@ -16,7 +16,7 @@ def bounded(z: Tensor, levels: int) -> Tensor:
 
 
 def quantised(z: Tensor, levels: int) -> Tensor:
-    """The codes of z, -1 to 1, rounded to levels; the gradient passes the rounding unchanged."""
+    """The codes of z, from -1 to 1, rounded to levels; the gradient ignores the rounding (straight-through)."""
     b = bounded(z, levels)
     return (b + (b.round() - b).detach()) / (levels // 2)
 

@@ -1,8 +1,8 @@
-"""Which unit of a network stands for which choice of a block, so that the change of one choice displaces no other.
+"""Assigns each grammar choice a fixed network output, so that editing one choice leaves the others in place.
 
-In a summand, a choice is known by its nonterminal and by how often that was rewritten before: its occurrence. In a
-header, which choices are open depends on the number of summands, so there a nonterminal that is met once only has one
-place for all; others are known by their position.
+In a summand, the slot of a choice is its nonterminal and its occurrence: how often that nonterminal was rewritten
+before. In a header, the open choices depend on the number of summands, so a nonterminal that is used at most once has
+one slot for all positions. Other header choices are identified by their position.
 """
 
 import numpy as np
@@ -19,20 +19,20 @@ from lgf.grammar.machine import admissible, expand
 from lgf.grammar.tables import start_symbols, tables
 
 
-def sides(grammar: Grammar) -> Tensor:
-    """Per rule the number of its left-hand side; the padding rule has one of its own."""
+def left_sides(grammar: Grammar) -> Tensor:
+    """The number of each rule's left-hand side; the padding rule has its own."""
     names = [*grammar.nonterminals, ""]
     return torch.tensor([names.index(rule.lhs) for rule in grammar.rules] + [len(names) - 1])
 
 
-def occurrences(side: Tensor, sequence: Tensor) -> Tensor:
-    """Per place of the sequences [..., L], how often the nonterminal rewritten there was rewritten before."""
-    here = side[sequence]
+def occurrences(left_sides: Tensor, sequence: Tensor) -> Tensor:
+    """For each position of sequences [..., L], how often its nonterminal was rewritten before."""
+    here = left_sides[sequence]
     return (here[..., :, None] == here[..., None, :]).tril(-1).sum(-1)
 
 
-def met_once(grammar: Grammar) -> Tensor:
-    """Per rule, the padding rule too, whether a header meets its left-hand side at most once, in any sentence."""
+def used_once(grammar: Grammar) -> Tensor:
+    """For each rule and padding, whether a header uses its left-hand side at most once in any sentence."""
     bodies = [[item for item in items if isinstance(item, str)] for items in header_items(grammar)]
     most = {name: dict.fromkeys(grammar.nonterminals, 0) for name in grammar.nonterminals}
     for _ in range(2 * len(most)):
@@ -43,26 +43,26 @@ def met_once(grammar: Grammar) -> Tensor:
     return torch.tensor([most[grammar.start][rule.lhs] <= 1 for rule in grammar.rules] + [False])
 
 
-def placed(
+def logits_by_position(
     grammar: Grammar, logits: NDArray[np.float32], allowed: ArrayLike | None, max_order: int | None
 ) -> NDArray[np.float32]:
     """Summand logits by position [n, L, R] of logits by occurrence [n, L, R]."""
     out = np.full_like(logits, -np.inf)
     out[:, 0, -1] = logits[:, 0, -1]
     start = start_symbols(grammar, grammar.summand)
-    _place_all(tables(grammar, allowed), logits, start, UNLIMITED if max_order is None else max_order, out)
+    _fill_positions(tables(grammar, allowed), logits, start, UNLIMITED if max_order is None else max_order, out)
     return out
 
 
 @njit(cache=CACHED, nogil=True)
-def _place_all(tables, logits, start, max_order, out):
+def _fill_positions(tables, logits, start, max_order, out):
     length = logits.shape[1]
     stack = np.empty(length + 1, dtype=np.int32)
     depths = np.empty(length + 1, dtype=np.int32)
-    found = np.empty(tables.needs.size, dtype=np.int32)
-    seen = np.empty(tables.shortest.size, dtype=np.int32)
+    choices = np.empty(tables.needs.size, dtype=np.int32)
+    counts = np.empty(tables.shortest.size, dtype=np.int32)
     for n in range(logits.shape[0]):
-        seen[:] = 0
+        counts[:] = 0
         room = length
         top = 0
         for i in range(start.size - 1, -1, -1):
@@ -71,18 +71,18 @@ def _place_all(tables, logits, start, max_order, out):
             depths[top] = 0
             top += 1
         written = 0
-        # A summand too long for its slot is not among the possible ones, and decoding leaves it out.
+        # Decoding drops a summand that is too long for its slot.
         while top > 0 and room >= 0:
             top -= 1
             symbol, depth = stack[top], depths[top]
             room += tables.shortest[symbol]
             best = -1
-            for i in range(admissible(tables, symbol, depth, max_order, room, found)):
-                rule = found[i]
-                out[n, written, rule] = logits[n, seen[symbol], rule]
+            for i in range(admissible(tables, symbol, depth, max_order, room, choices)):
+                rule = choices[i]
+                out[n, written, rule] = logits[n, counts[symbol], rule]
                 if best < 0 or out[n, written, rule] > out[n, written, best]:
                     best = rule
-            seen[symbol] += 1
+            counts[symbol] += 1
             room -= tables.needs[best]
             written += 1
             top = expand(tables, best, depth, stack, depths, top)

@@ -14,7 +14,7 @@ from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
 from lgf.settings.flow import SamplingSettings
 
 LARGEST_LOG_RATIO = 80.0
-FINE = 100  # steps of a chain that cannot be walked in continuous time
+FINE = 100  # default number of steps for a chain that needs time steps
 
 DEFAULTS = SamplingSettings()
 
@@ -40,27 +40,27 @@ def resample(
     settings: SamplingSettings = DEFAULTS,
     time: ArrayLike | None = None,
 ) -> NDArray[np.int8]:
-    """The tokens [n, D] with those `masked` [n, D] noised and sampled anew, given the others, which stay as they are.
+    """The tokens [n, D] with the `masked` ones [n, D] sampled anew, conditional on the others, which stay.
 
-    The chain starts at `time`, one number or one per row; None is the share of tokens not masked.
+    The chain starts at `time`, one number or one per row; None means the share of unmasked tokens.
     """
     layout = denoiser.layout
-    given = torch.as_tensor(np.asarray(tokens), dtype=torch.long)
+    known = torch.as_tensor(np.asarray(tokens), dtype=torch.long)
     hidden = torch.as_tensor(np.array(masked), dtype=torch.bool)
-    if given.ndim != 2 or given.shape != hidden.shape or given.shape[1] != layout.tokens:
+    if known.ndim != 2 or known.shape != hidden.shape or known.shape[1] != layout.tokens:
         raise ValueError(
-            f"tokens have shape {tuple(given.shape)} and masked {tuple(hidden.shape)}; "
+            f"tokens have shape {tuple(known.shape)} and masked {tuple(hidden.shape)}; "
             f"the model needs [n, {layout.tokens}] for both."
         )
-    if ((given < 0) | (given >= layout.levels))[~hidden].any():
+    if ((known < 0) | (known >= layout.levels))[~hidden].any():
         raise ValueError(f"tokens must be levels 0 to {layout.levels - 1}; mark what is to be sampled in masked.")
     start = 1 - hidden.double().mean(1) if time is None else torch.as_tensor(np.array(time, dtype=float))
-    start = start.clamp(max=1 - 1e-6).expand(len(given)).float()
+    start = start.clamp(max=1 - 1e-6).expand(len(known)).float()
     generator = torch.Generator().manual_seed(seed)
-    x = torch.where(hidden, noise(layout, denoiser.kind, tuple(given.shape), generator), given)
+    x = torch.where(hidden, noise(layout, denoiser.kind, tuple(known.shape), generator), known)
     chain = _Chain(denoiser, guides, settings, generator)
-    settled = denoiser.kind == Noise.MASK and settings.eta == 0  # what was drawn once stays
-    walk = _walk if not settled else _unmask if settings.steps is None else _unmask_in_steps
+    final = denoiser.kind == Noise.MASK and settings.eta == 0  # a token that was drawn does not change again
+    walk = _walk if not final else _unmask if settings.steps is None else _unmask_in_steps
     was_training = denoiser.training
     denoiser.eval()
     for rows in torch.arange(len(x)).split(settings.batch):
@@ -70,7 +70,7 @@ def resample(
 
 
 class _Chain(NamedTuple):
-    """What moves the tokens: the denoiser, steered by the guides, and the chance."""
+    """The Markov chain: denoiser, guides, settings and random generator."""
 
     denoiser: Denoiser
     guides: Sequence[Guide]
@@ -80,8 +80,8 @@ class _Chain(NamedTuple):
     def posterior(self, x: Tensor, t: Tensor, guided: Tensor) -> Tensor:
         """Probabilities p(x_1 | x_t) [n, D, levels] at the set temperature; p(x_1 | x_t, y) where `guided` [n, D].
 
-        By Bayes' rule the second is p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It holds for a masked token;
-        under uniform noise, where a token may be what it is by chance, it is an approximation that guides too little.
+        By Bayes' rule, p(x_1 | x_t, y) = p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It is exact for a masked
+        token. Under uniform noise it is an approximation that guides too little.
         """
         with torch.no_grad():
             score = self.denoiser(x, t) / self.settings.x1_temperature
@@ -92,9 +92,9 @@ class _Chain(NamedTuple):
         return score.softmax(-1)
 
 
-def _unmask(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
-    """Every masked token in turn, given all drawn before."""
-    hidden = (x == chain.denoiser.layout.mask) & ~kept
+def _unmask(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> Tensor:
+    """The tokens with the masked ones drawn one after the other, conditional on all before."""
+    hidden = (x == chain.denoiser.layout.mask) & ~fixed
     order = torch.rand(x.shape, generator=chain.generator).masked_fill(~hidden, 2.0).argsort(1)
     count = hidden.sum(1)
     every = torch.arange(len(x))
@@ -107,13 +107,13 @@ def _unmask(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
     return x
 
 
-def _unmask_in_steps(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
-    """The same with all tokens of a step drawn at once.
+def _unmask_in_steps(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> Tensor:
+    """The tokens with the masked ones drawn in steps, all tokens of a step at once.
 
-    The guides decide where a masked token goes, not when, so that only those need be priced that jump.
+    Guides change the state that a token jumps to, not the time, so they are evaluated for jumping tokens only.
     """
     steps = chain.settings.steps or FINE
-    hidden = (x == chain.denoiser.layout.mask) & ~kept
+    hidden = (x == chain.denoiser.layout.mask) & ~fixed
     for step in range(steps):
         t = start + (1 - start) * (step / steps)
         jumping = hidden & (torch.rand(x.shape, generator=chain.generator) * (steps - step) < 1)
@@ -122,29 +122,29 @@ def _unmask_in_steps(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> T
     return x
 
 
-def _walk(chain: _Chain, x: Tensor, kept: Tensor, start: Tensor) -> Tensor:
-    """The tokens at the end of equal steps in time; one that rounding leaves masked becomes what is likeliest.
+def _walk(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> Tensor:
+    """The tokens after equal time steps; a token that is still masked takes its most likely state.
 
-    Stochasticity is not guided but through p(x_1 | x_t, y): its two directions must stay in balance.
+    Guidance acts on the stochastic part only through p(x_1 | x_t, y), to keep its two directions in balance.
     """
     denoiser, settings = chain.denoiser, chain.settings
     steps = settings.steps or FINE
     dt = (1 - start) / steps
     for step in range(steps):
         t = start + step * dt
-        unsure = ~kept & (x == denoiser.layout.mask) if denoiser.kind == Noise.MASK else ~kept
+        guided = ~fixed & (x == denoiser.layout.mask) if denoiser.kind == Noise.MASK else ~fixed
         last = step == steps - 1
-        rate = jump_rates(denoiser.kind, chain.posterior(x, t, unsure), x, t, 0.0 if last else settings.eta)
-        x = torch.where(kept, x, _jump(rate * dt[:, None, None], x, chain.generator))
+        rate = jump_rates(denoiser.kind, chain.posterior(x, t, guided), x, t, 0.0 if last else settings.eta)
+        x = torch.where(fixed, x, _jump(rate * dt[:, None, None], x, chain.generator))
     with torch.no_grad():
         best = denoiser(x, torch.ones_like(start)).argmax(-1)
     return torch.where(x == denoiser.layout.mask, best, x)
 
 
 def jump_rates(kind: Noise, p: Tensor, x: Tensor, t: Tensor, eta: float) -> Tensor:
-    """Rates [n, D, S] of jumping from x [n, D] to each state, with p [n, D, levels] the denoiser's; 0 to stay.
+    """Jump rates [n, D, S] from x [n, D] to each state; p [n, D, levels] is the posterior. The rate to stay is 0.
 
-    Flow and stochasticity `eta` together: the second leaves the marginals as they are.
+    The rate is the sum of flow and stochasticity `eta`; the latter does not change the marginals.
     """
     levels = p.shape[-1]
     time = t[:, None, None]
@@ -168,7 +168,7 @@ def _jump(change: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _draw(p: Tensor, generator: torch.Generator) -> Tensor:
-    """One state [...] each, by the weights p [..., states]."""
+    """States [...] drawn with weights p [..., states]."""
     edges = p.cumsum(-1)
     drawn = torch.rand(p.shape[:-1], generator=generator)[..., None] * edges[..., -1:]
     return (drawn >= edges).sum(-1).clamp(max=p.shape[-1] - 1)

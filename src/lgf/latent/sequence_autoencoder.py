@@ -15,7 +15,7 @@ RECURRENT = 80
 
 
 class SequenceAutoencoder(nn.Module):
-    """One-hot rules [n, N, R] <-> codes [n, D]; `arrange` leaves padded derivations as they are."""
+    """One-hot rules [n, N, R] <-> codes [n, D]; `arrange` returns padded derivations unchanged."""
 
     def __init__(self, grammar: Grammar, layout: Layout):
         super().__init__()
@@ -35,7 +35,7 @@ class SequenceAutoencoder(nn.Module):
         self.leave = nn.Linear(2 * RECURRENT, rules)
 
     def fits(self, derivation: Derivation) -> bool:
-        """Whether the model has room for the sentence."""
+        """Whether the sentence fits into the model."""
         return len(derivation) <= self.grammar.max_length
 
     def arrange(self, derivations: ArrayLike) -> Tensor:
@@ -43,7 +43,7 @@ class SequenceAutoencoder(nn.Module):
         return torch.as_tensor(np.array(derivations), dtype=torch.long)
 
     def place(self, z: Tensor) -> Tensor:
-        """Where rows z [n, D] lie for measuring distances: there."""
+        """Vectors of rows z [n, D] for measuring distances: z itself."""
         return z
 
     def latent(self, arranged: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class SequenceAutoencoder(nn.Module):
         return functional.binary_cross_entropy_with_logits(self._logits(codes), self._one_hot(arranged))
 
     def derive(self, codes: Tensor, allowed: ArrayLike | None, max_order: int | None) -> NDArray[np.int32]:
-        """Padded derivations of codes, complete always."""
+        """Padded, complete derivations of the codes."""
         return decode(self.grammar, self._logits(codes).numpy(), allowed, max_order)
 
     def _logits(self, codes: Tensor) -> Tensor:

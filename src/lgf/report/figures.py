@@ -1,4 +1,4 @@
-"""Figures of a run, for paper and report; they need no display and leave no state behind."""
+"""Figures of a run. They need no display and change no global state of matplotlib."""
 
 import io
 import math
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lgf.expression.frame import Variable
 from lgf.runs.request import Run
 
-MOST_EXPERIMENTS = 6  # panels in one figure
+MOST_EXPERIMENTS = 6  # most experiments in one figure
 _MEASURED, _MODEL, _QUIET = "#7a8794", "#c23b22", "#d9dee3"
 
 
@@ -22,16 +22,16 @@ def figures(run: Run) -> dict[str, Figure]:
 
 
 def trajectory_figure(run: Run) -> Figure:
-    """Measured samples with the solved equation through them, and the residuals below, for each experiment."""
+    """Measured samples, the solution and its residuals for each experiment."""
     observations = run.request.problem.observations
-    shown = range(min(len(observations), MOST_EXPERIMENTS))
-    panels = [(e, variable) for e in shown for variable in observations[e].columns]
+    drawn = range(min(len(observations), MOST_EXPERIMENTS))
+    panels = [(e, variable) for e in drawn for variable in observations[e].columns]
     figure = _figure(9.0, 1.2 + 2.6 * len(panels))
     heights = [height for _ in panels for height in (3, 1)]
     axes = figure.subplots(2 * len(panels), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)[:, 0]
     for panel, (e, variable) in enumerate(panels):
         _panel(axes[2 * panel], axes[2 * panel + 1], run, e, variable)
-    hidden = len(observations) - len(shown)
+    hidden = len(observations) - len(drawn)
     axes[-1].set_xlabel("t" + (f"     ({hidden} more experiments are not drawn)" if hidden else ""))
     return figure
 
@@ -44,7 +44,7 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variab
     above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
     above.plot(fine, solved[variable], color=_MODEL, linewidth=1.5, label="equation")
     above.set_ylabel(str(variable), parse_math=False)
-    above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may have dollars in it
+    above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may contain dollar signs
     above.tick_params(labelbottom=False)
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.25 * (high - low) or 1.0
@@ -74,7 +74,7 @@ def front_figure(run: Run) -> Figure:
 
 
 def history_figure(run: Run) -> Figure:
-    """The best and the mean top objective over the evaluations."""
+    """The best objective and the mean of the top tenth against the number of evaluations."""
     figure = _figure(6.0, 4.0)
     axes = figure.subplots()
     for name, values, colour in (
@@ -91,11 +91,11 @@ def history_figure(run: Run) -> Figure:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as a PNG image, the same bytes for the same figure."""
+    """The figure as a PNG image; equal figures give equal bytes."""
     FigureCanvasAgg(figure)
     file = io.BytesIO()
     with warnings.catch_warnings():
-        # An experiment may be named in a script that the font lacks; the report spells the name out.
+        # The font may lack the script of an experiment's name; the report shows the name as text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing else, and the figures as images beside it."""
+"""The report of a run: one self-contained HTML file, and the figures as image files."""
 
 import base64
 import html
@@ -39,47 +39,53 @@ def write_report(run: Run, folder: str | Path) -> Path:
 
 
 def report(run: Run, images: dict[str, bytes]) -> str:
-    """The report as HTML: no scripts, nothing from outside, images inside."""
+    """The report as HTML with embedded images, without scripts or links."""
     parts = [
         f'<p class="equation">{_text(run.system)}</p>',
         _paragraph(_summary(run)),
         _section("Constants", _constants(run.system), _initial(run)),
         _section("Stability", _paragraph(_stability(run))),
-        _section("Trajectory", _image(images["trajectory"], "The equation's solution through the measured samples.")),
+        _section("Trajectory", _image(images["trajectory"], "Measured samples and the solution of the equation.")),
         _section(
-            "What the data cannot tell apart",
+            "Equally good equations",
             _paragraph(_alternatives(run)),
-            _table(_rows(run), chosen=str(run.system)) if len(run.indistinguishable) > 1 else "",
+            _table(_alternative_rows(run), chosen=str(run.system)) if len(run.indistinguishable) > 1 else "",
         ),
         _section(
-            "Simple against accurate",
-            _image(images["front"], "Error against complexity."),
-            _table(_front(run), chosen=str(run.system)),
+            "Accuracy against complexity",
+            _image(images["front"], "Error against complexity of the equations on the Pareto front."),
+            _table(_front_table(run), chosen=str(run.system)),
         ),
-        _section("What was known", _list(_knowledge(run))),
-        _section("The data", _source(run), _list(_data(run)), _findings(run)),
-        _section("The search", _paragraph(_search(run)), _image(images["history"], "Objective over evaluations.")),
-        _section("In other forms", f"<pre>{_text(run.system.latex())}</pre><pre>{_text(run.system.python())}</pre>"),
+        _section("Knowledge given by the user", _list(_knowledge(run))),
+        _section("Data", _source(run), _list(_data(run)), _findings(run)),
+        _section(
+            "Search",
+            _paragraph(_search(run)),
+            _image(images["history"], "Objective against the number of evaluations."),
+        ),
+        _section(
+            "LaTeX and Python code", f"<pre>{_text(run.system.latex())}</pre><pre>{_text(run.system.python())}</pre>"
+        ),
         _section("Settings", _settings(run)),
     ]
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     body = "\n".join(parts)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(run.system)}</title>'
-        f"<style>{_STYLE}</style></head><body>\n<h1>Latent Grammar Flow: the equation found</h1>\n{body}\n"
+        f"<style>{_STYLE}</style></head><body>\n<h1>Latent Grammar Flow: discovered equation</h1>\n{body}\n"
         f"<footer>Seed {run.request.seed}; {_text(versions)}.</footer>\n</body></html>\n"
     )
 
 
 def _summary(run: Run) -> str:
     problem = run.request.problem
-    said = (
-        f"It leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
+    sentence = (
+        f"The equation leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
         f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})"
     )
     if run.best.held_out is not None:
-        said += f", and {percentage(run.best.held_out**0.5)} of an experiment that was held out"
-    return said + "."
+        sentence += f", and {percentage(run.best.held_out**0.5)} of the experiments held out in cross-validation"
+    return sentence + "."
 
 
 def _constants(system: System) -> str:
@@ -89,7 +95,7 @@ def _constants(system: System) -> str:
         determined = error < abs(value)
         rows.append(
             {
-                "in the term": term,
+                "term": term,
                 "value": format_number(value, error),
                 "standard error": f"{error:.2g}" if math.isfinite(error) else "not determined",
                 "": "" if determined else "The data do not determine this constant.",
@@ -99,7 +105,7 @@ def _constants(system: System) -> str:
 
 
 def _terms(system: System) -> list[str]:
-    """For each constant the summand it stands in, with C in its place; of a system, the derivative it drives too."""
+    """The summand of each constant, with C in its place; for a system, after the derivative of its equation."""
     terms: dict[int, str] = {}
     for highest, sides in zip(system.frame.highest, system.skeleton.sides, strict=True):
         for summand in (s for side in sides for s in summands(side)):
@@ -119,27 +125,27 @@ def _initial(run: Run) -> str:
             source = "given" if variable in observation.initial else "fitted"
             row[str(variable)] = f"{format_number(float(value))} ({source})"
         rows.append(row)
-    return _paragraph("Initial state:") + _table(rows)
+    return _paragraph("Initial state (given by the user, or fitted):") + _table(rows)
 
 
 def _stability(run: Run) -> str:
-    judged = run.best.stability
-    if judged is None:
+    stability = run.best.stability
+    if stability is None:
         return "Stability was not assessed, because the equation could not be solved over the record."
-    return f"The system without its input is {judged.verdict.value}: {judged.reason.rstrip('.')}."
+    return f"The system without its input is {stability.verdict.value}: {stability.reason.rstrip('.')}."
 
 
 def _alternatives(run: Run) -> str:
     n = len(run.indistinguishable)
     if n <= 1:
-        return "No other equation that was tried explains the data nearly as well for its length."
-    return f"These {n} equations explain the data about equally well for their length; more data would decide."
+        return "No other equation fits the data about as well at a similar length."
+    return f"These {n} equations fit the data about equally well for their length. More data are needed to decide."
 
 
-def _rows(run: Run) -> list[dict[str, Any]]:
+def _alternative_rows(run: Run) -> list[dict[str, Any]]:
     return [
         {
-            "equation": str(run.shown(c)),
+            "equation": str(run.display_system(c)),
             "complexity": c.complexity,
             "error": percentage(c.loss**0.5),
             "objective": f"{c.objective:.1f}",
@@ -148,7 +154,7 @@ def _rows(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _front(run: Run) -> list[dict[str, Any]]:
+def _front_table(run: Run) -> list[dict[str, Any]]:
     rows = []
     for row in front_rows(run):
         held_out = row["held_out"]
@@ -166,7 +172,7 @@ def _front(run: Run) -> list[dict[str, Any]]:
 
 
 def _knowledge(run: Run) -> Sequence[str]:
-    """Every piece of knowledge with the way in which it was used."""
+    """The user's knowledge, with its use in the search."""
     known = run.request.problem.knowledge
     enforced = "; only such equations were proposed."
     uses = {
@@ -175,16 +181,16 @@ def _knowledge(run: Run) -> Sequence[str]:
         "The coefficient of": "; kept while the constants were fitted.",
         "Every other constant": "; kept while the constants were fitted.",
     }
-    said = []
+    sentences = []
     for sentence in known.describe():
         use = next((use for begin, use in uses.items() if sentence.startswith(begin)), enforced)
-        said.append(sentence.rstrip(".") + use)
+        sentences.append(sentence.rstrip(".") + use)
     for observation in run.request.problem.observations:
         name = f"Experiment {observation.name!r}" if observation.name else "The experiment"
         for signal, forcing in observation.inputs.items():
-            said.append(f"{name} is driven by {signal} = {forcing.describe()}; given to every equation.")
-    said += [f"The user's own equation {text} was tried first." for text in run.request.start]
-    return said or ["Nothing but the data."]
+            sentences.append(f"{name} is driven by {signal} = {forcing.describe()}; given to every equation.")
+    sentences += [f"The user's own equation {text} was tried first." for text in run.request.start]
+    return sentences or ["None; the search used the data only."]
 
 
 def _source(run: Run) -> str:
@@ -192,24 +198,24 @@ def _source(run: Run) -> str:
 
 
 def _data(run: Run) -> Sequence[str]:
-    said = []
+    sentences = []
     for number, o in enumerate(run.request.problem.observations, start=1):
         measured = " and ".join(map(str, o.columns))
         name = o.name or f"Experiment {number}"
-        said.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
-    return said if len(said) <= 20 else [*said[:20], f"{len(said) - 20} more experiments."]
+        sentences.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
+    return sentences if len(sentences) <= 20 else [*sentences[:20], f"{len(sentences) - 20} more experiments."]
 
 
 def _findings(run: Run) -> str:
     lines = [f'<li class="{f.severity}">{_text(f.sentence)}</li>' for f in run.request.findings]
-    return "<p>The check of the data found:</p><ul>" + "".join(lines) + "</ul>" if lines else ""
+    return "<p>Findings of the data check:</p><ul>" + "".join(lines) + "</ul>" if lines else ""
 
 
 def _search(run: Run) -> str:
-    end = "It was interrupted; this is the best equation until then." if run.interrupted else ""
+    end = "The search was interrupted; this is the best equation so far." if run.interrupted else ""
     return (
         f"{run.evaluations} equations were fitted in {_count(len(run.history), 'iteration')} and {run.seconds:.1f} "
-        f"seconds, from the grammar {run.request.grammar.name!r}. {end}"
+        f"seconds, using the grammar {run.request.grammar.name!r}. {end}"
     )
 
 
@@ -256,5 +262,5 @@ def _table(rows: Sequence[dict[str, Any]], chosen: str | None = None) -> str:
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
 
-def _image(content: bytes, words: str) -> str:
-    return f'<img alt="{_text(words)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'
+def _image(content: bytes, description: str) -> str:
+    return f'<img alt="{_text(description)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'

@@ -1,4 +1,4 @@
-"""Percentages as a reader wants them."""
+"""Formatting of percentages."""
 
 from decimal import Decimal
 
@@ -6,7 +6,7 @@ _LEAST, _MOST = 1e-4, 1e6
 
 
 def percentage(share: float) -> str:
-    """The share of a whole in per cent, with three digits and without an exponent.
+    """The share in per cent, with three digits and without an exponent.
 
     >>> percentage(0.0512), percentage(1.0), percentage(12.3), percentage(1e-9), percentage(float("inf"))
     ('5.12 %', '100 %', '1230 %', 'less than 0.0001 %', 'more than 1000000 %')

@@ -1,1 +1,1 @@
-"""A request, its run, and the folder that holds it."""
+"""Requests, runs, and run folders."""

@@ -1,12 +1,12 @@
-"""A run folder: the request, every candidate, the answer in several forms; written so that a crash loses nothing.
+"""A run folder: the request, every candidate, and the result in several forms. A crash loses nothing.
 
-    run.json          data, knowledge, grammar, settings, seed, versions: written first, enough to start again
+    run.json          data, knowledge, grammar, settings, seed, versions: written first, enough to restart
     candidates.jsonl  every candidate, appended as it is fitted (see `lgf.runs.journal`)
     front.csv         the Pareto front
     equation.tex .py  the equation in LaTeX and as a Python function
-    equation.json     the answer, written last
+    equation.json     the result, written last
 
-Every file but the journal is written aside and renamed. Nothing is unpickled, and what is read is checked.
+Every file but the journal is replaced atomically. Nothing is unpickled, and input is checked.
 """
 
 import csv
@@ -37,19 +37,19 @@ from lgf.runs.serialisation import (
 from lgf.search.candidate import Candidate
 
 FORMAT = 2
-LARGEST = 500_000_000  # bytes of a file that is read
+LARGEST = 500_000_000  # most bytes of a file
 JOURNAL = "candidates.jsonl"
 _REQUEST, _RESULT = "run.json", "equation.json"
 _Read = TypeVar("_Read")
 
 
 def holds_run(folder: str | Path) -> bool:
-    """Whether there is a run in the folder."""
+    """Whether the folder holds a run."""
     return Path(folder).joinpath(_REQUEST).exists()
 
 
 def open_run(folder: str | Path, request: Request) -> Path:
-    """The path of the journal in a folder made ready for this request."""
+    """The path of the journal in the folder, after the request has been written there."""
     path = Path(folder)
     if holds_run(path):
         raise LgfError(f"{path} holds a run already; resume it with --resume {path}, or name another folder.")
@@ -77,7 +77,7 @@ def open_run(folder: str | Path, request: Request) -> Path:
 
 
 def discard_run(folder: str | Path) -> None:
-    """Takes a run away again, if nothing was fitted in it."""
+    """Removes a run in which nothing was fitted."""
     path = Path(folder)
     if path.joinpath(JOURNAL).is_file() and path.joinpath(JOURNAL).stat().st_size == 0:
         path.joinpath(_REQUEST).unlink(missing_ok=True)
@@ -87,7 +87,7 @@ def discard_run(folder: str | Path) -> None:
 
 
 def read_request(folder: str | Path, resume: bool = False) -> Request:
-    """The request of the run in the folder; to resume it, it must be of this version."""
+    """The request of the run in the folder; `resume` requires the same version of lgf."""
     facts = _facts(Path(folder), _REQUEST)
 
     def read() -> Request:
@@ -104,9 +104,9 @@ def read_request(folder: str | Path, resume: bool = False) -> Request:
     request = _checked(folder, _REQUEST, read)
     made_by = _checked(folder, _REQUEST, lambda: str(facts["versions"]["lgf"]))
     if resume and made_by != __version__:
-        shown = made_by[:20] if made_by.isprintable() else "of no version"
+        version = made_by[:20] if made_by.isprintable() else "of no version"
         raise LgfError(
-            f"the run in {folder} was made by lgf {shown} and this is lgf {__version__}, which may search "
+            f"the run in {folder} was made by lgf {version} and this is lgf {__version__}, which may search "
             "otherwise; start it anew."
         )
     return request
@@ -118,7 +118,7 @@ def read_journal(folder: str | Path) -> list[str]:
 
 
 def write_run(run: Run, folder: str | Path) -> None:
-    """Writes the result beside the request (and the request and the journal too, where there are none)."""
+    """Writes the result into the folder, with request and journal if they are not there yet."""
     path = Path(folder)
     if not holds_run(path):
         write_atomically(open_run(path, run.request), "".join(line + "\n" for line in run.journal).encode())
@@ -160,8 +160,8 @@ def read_run(folder: str | Path) -> Run:
         branches = tuple((float(value), float(slope)) for value, slope in facts["branches"])
         n = len(request.problem.observations)
         if len(branches) != n or len(best.fit.initial) != n:
-            said = min(len(branches), len(best.fit.initial), key=lambda k: k == n)
-            raise ValueError(f"initial states for {said} experiments, not {n}")
+            count = min(len(branches), len(best.fit.initial), key=lambda k: k == n)
+            raise ValueError(f"initial states for {count} experiments, not {n}")
         return Run(
             request=request,
             best=best,
@@ -180,13 +180,13 @@ def read_run(folder: str | Path) -> Run:
 
 
 def front_rows(run: Run) -> list[dict[str, Any]]:
-    """The Pareto front as rows of a table, simplest equation first, the chosen one among them."""
+    """The Pareto front and the chosen equation as table rows, simplest first."""
     front = list(run.front)
     if all(c is not run.best and c.skeleton.structure != run.best.skeleton.structure for c in front):
         front = sorted([*front, run.best], key=lambda c: (c.complexity, c.loss))
     return [
         {
-            "equation": str(run.shown(c)),
+            "equation": str(run.display_system(c)),
             "complexity": c.complexity,
             "loss": c.loss,
             "held_out": c.held_out,
@@ -199,19 +199,19 @@ def front_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes the file so that at any moment it is either the old or the new one."""
-    aside = path.with_name(f".{path.name}.part")
+    """Writes the file atomically: a reader sees the old content or the new, nothing between."""
+    temporary = path.with_name(f".{path.name}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     try:
-        handle = os.open(aside, flags, 0o666)
+        handle = os.open(temporary, flags, 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        os.replace(temporary, path)
     except OSError as error:
-        with suppress(OSError):  # half a file would keep a full disk full
-            aside.unlink(missing_ok=True)
+        with suppress(OSError):  # frees space on a full disk
+            temporary.unlink(missing_ok=True)
         raise LgfError(f"{path} cannot be written ({error.strerror}); make room or name another folder.") from error
 
 
@@ -243,10 +243,10 @@ def _facts(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _checked(folder: str | Path, name: str, read: Callable[[], _Read]) -> _Read:
-    """What `read` gives; LgfError in place of whatever goes wrong when the file does not say what it should."""
+    """The result of `read`; LgfError if the file is damaged."""
     try:
         return read()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-        said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        said = "".join(c if c.isprintable() else "?" for c in said)
-        raise LgfError(f"{name} in {folder} is damaged ({said.rstrip('.')}); start the run anew.") from error
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        reason = "".join(c if c.isprintable() else "?" for c in reason)
+        raise LgfError(f"{name} in {folder} is damaged ({reason.rstrip('.')}); start the run anew.") from error

@@ -1,7 +1,7 @@
-"""Every fit of a run, one line each: on disk as it is made, and never made twice.
+"""The journal of a run: one line per fit, written to disk at once.
 
-The search is deterministic given its seed, so a run that was interrupted is resumed by running it again from the start
-with its journal at hand: what stands there is looked up, the rest is fitted.
+The search is deterministic for a seed. An interrupted run is therefore resumed by running it again from the start: fits
+in the journal are looked up, the others are computed.
 """
 
 import json
@@ -21,7 +21,7 @@ from lgf.search.candidate import Candidate, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper, joblib_map
 
-LARGEST = 2_000_000_000  # bytes of a journal that is read
+LARGEST = 2_000_000_000  # most bytes of a journal
 _CHUNK = 64  # fits per job between two writes
 
 Key = tuple[str, str, float, tuple[float, ...] | None]
@@ -29,7 +29,7 @@ Key = tuple[str, str, float, tuple[float, ...] | None]
 
 @dataclass(frozen=True)
 class Tick:
-    """Where a run stands after some fits."""
+    """Progress of a run after some fits."""
 
     fits: int
     seconds: float
@@ -39,31 +39,30 @@ class Tick:
 
 @contextmanager
 def interruptible() -> Iterator[list[int]]:
-    """A list that notes the first Ctrl-C in place of raising it; a second one raises KeyboardInterrupt.
+    """A list to which the first Ctrl-C is appended; a second one raises KeyboardInterrupt.
 
-    An exception that arrives inside a compiled kernel comes out as a SystemError, so the search has to be stopped
-    between two fits.
+    An exception inside a compiled kernel becomes a SystemError, so the search must be stopped between two fits.
     """
     interrupts: list[int] = []
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
         if len(interrupts) > 1:
             raise KeyboardInterrupt
 
     try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread, which alone is interrupted
+        previous = signal.signal(signal.SIGINT, handle)
+    except ValueError:  # only the main thread receives signals
         yield interrupts
         return
     try:
         yield interrupts
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 class Journal:
-    """A mapper for `discover` that keeps every candidate; with a path it is on disk as soon as it is fitted."""
+    """A mapper for `discover` that records every candidate; with a path, on disk as soon as it is fitted."""
 
     def __init__(
         self,
@@ -88,38 +87,40 @@ class Journal:
     def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         """The candidates of the proposals, in their order.
 
-        When `stop` says so, the search gets what is fitted so far and, if it asks again, a KeyboardInterrupt; the
-        finalists, which come after, are always refitted.
+        When `stop` returns true, the call returns the candidates so far and the next call raises KeyboardInterrupt.
+        Finalists are always refitted.
         """
         stage = _stage(evaluator)
         if self._stopping and not evaluator.refining:
             raise KeyboardInterrupt
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for begin in range(0, len(proposals), self._chunk):
             if not evaluator.refining and self._stop():
                 self._stopping = True
                 break
-            found += self._fitted(evaluator, stage, proposals[begin : begin + self._chunk])
+            candidates += self._look_up_or_fit(evaluator, stage, proposals[begin : begin + self._chunk])
             if self._notify is not None:
                 self._notify(Tick(self._fits, time.monotonic() - self._started, self._best, evaluator.refining))
-        return found
+        return candidates
 
-    def _fitted(self, evaluator: Evaluator, stage: str, proposals: Sequence[Proposal]) -> list[Candidate]:
+    def _look_up_or_fit(self, evaluator: Evaluator, stage: str, proposals: Sequence[Proposal]) -> list[Candidate]:
         keys = [_key(stage, p) for p in proposals]
         missing = {key: p for key, p in zip(keys, proposals, strict=True) if key not in self._known}
-        fresh = dict(zip(missing, self._map(evaluator, list(missing.values())), strict=True))
-        self._keep([_line(stage, candidate) for candidate in fresh.values()])
-        # The proposal in hand carries more than the journal does: its tokens in a latent space.
-        found = [
-            fresh[key] if key in fresh else replace(self._known[key], proposal=p)
+        new_fits = dict(zip(missing, self._map(evaluator, list(missing.values())), strict=True))
+        self._append([_line(stage, candidate) for candidate in new_fits.values()])
+        # The journal does not hold latent tokens, so the proposal at hand replaces the stored one.
+        candidates = [
+            new_fits[key] if key in new_fits else replace(self._known[key], proposal=p)
             for key, p in zip(keys, proposals, strict=True)
         ]
-        self._known |= fresh
-        self._fits += len(found)
-        self._best = min((c for c in (self._best, *found) if c is not None), key=lambda c: c.objective, default=None)
-        return found
+        self._known |= new_fits
+        self._fits += len(candidates)
+        self._best = min(
+            (c for c in (self._best, *candidates) if c is not None), key=lambda c: c.objective, default=None
+        )
+        return candidates
 
-    def _keep(self, lines: Sequence[str]) -> None:
+    def _append(self, lines: Sequence[str]) -> None:
         self.lines += lines
         if self._path is None or not lines:
             return
@@ -137,7 +138,7 @@ class Journal:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The complete lines of a journal; a last line that was cut off by a crash is taken out of the file."""
+    """The complete lines of a journal; a last line cut off by a crash is removed from the file."""
     if not path.exists():
         return []
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
@@ -154,17 +155,17 @@ def read_lines(path: Path) -> list[str]:
 
 
 def _candidates(lines: Sequence[str]) -> dict[Key, Candidate]:
-    known: dict[Key, Candidate] = {}
+    candidates: dict[Key, Candidate] = {}
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
             candidate = candidate_from_plain(entry)
-            known[_key(str(entry["stage"]), candidate.proposal)] = candidate
+            candidates[_key(str(entry["stage"]), candidate.proposal)] = candidate
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
             raise LgfError(
                 f"line {number} of the journal is no candidate ({type(error).__name__}); remove the line."
             ) from error
-    return known
+    return candidates
 
 
 def _line(stage: str, candidate: Candidate) -> str:
@@ -176,6 +177,6 @@ def _key(stage: str, proposal: Proposal) -> Key:
 
 
 def _stage(evaluator: Evaluator) -> str:
-    """A name for how hard the evaluator tries: two that try alike give the same candidates."""
+    """A hash of the evaluator's settings; evaluators with equal settings give the same candidates."""
     settings = evaluator.fit, evaluator.objective, evaluator.stability, evaluator.assess_all
     return f"{zlib.crc32(repr(settings).encode()):08x}"

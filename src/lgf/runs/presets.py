@@ -1,4 +1,4 @@
-"""What a user chooses: a model and its grammar, a preset, settings in place of its own, budgets."""
+"""The user's choices: model, grammar, preset, settings, budgets."""
 
 from dataclasses import asdict, replace
 from numbers import Real
@@ -14,7 +14,7 @@ from lgf.settings.toml_tables import Table, described, read_table
 
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:
-    """(grammar, folder of the trained model or None) of the model of this name, in this folder, or in this file."""
+    """(grammar, folder of the trained model or None) of a model, by its name or path."""
     if not isinstance(model, (str, Path)):
         raise LgfError(f"the model is {quoted(model)}; give its name, or the path of a grammar or of a trained model.")
     if Path(model).is_dir():
@@ -25,7 +25,7 @@ def model_named(model: str | Path) -> tuple[Grammar, str | None]:
 
 
 def grammar_named(model: str | Path) -> Grammar:
-    """The grammar of the model of this name, or in the file of this path."""
+    """The grammar of a model, by its name or the path of a file."""
     try:
         return load_grammar(model)
     except FileNotFoundError as error:
@@ -37,29 +37,29 @@ def grammar_named(model: str | Path) -> Grammar:
 
 
 def preset_named(name: str) -> DiscoverySettings:
-    """The settings of this name."""
+    """The settings of a preset."""
     if not isinstance(name, str) or name not in PRESETS:
         raise LgfError(f"no preset is called {quoted(name)}; choose from {', '.join(PRESETS)}.")
     return PRESETS[name]
 
 
 def settings_in(path: str | Path, preset: DiscoverySettings) -> DiscoverySettings:
-    """The preset with the values of the TOML file in place of its own; LgfError names the first key that is wrong."""
+    """The preset, overridden by the values in the TOML file; LgfError names the first wrong key."""
     return described(DiscoverySettings, _merged(settings_to_plain(preset), read_table(path)), Path(path).name)
 
 
 def checked_settings(settings: Any) -> DiscoverySettings:
-    """The settings, every value in its range; LgfError names the first that is not."""
+    """The validated settings; LgfError names the first value out of range."""
     if not isinstance(settings, DiscoverySettings):
         raise LgfError(f"settings is {quoted(settings)}; give a DiscoverySettings, or None for those of the preset.")
     return described(DiscoverySettings, asdict(settings), "settings")
 
 
-def _merged(table: Table, other: Table) -> Table:
-    """The first table with the values of the other, table by table."""
+def _merged(table: Table, overrides: Table) -> Table:
+    """The table with the overrides applied recursively."""
     both = {
         key: _merged(table[key], value) if isinstance(table.get(key), dict) and isinstance(value, dict) else value
-        for key, value in other.items()
+        for key, value in overrides.items()
     }
     return {**table, **both}
 
@@ -67,7 +67,7 @@ def _merged(table: Table, other: Table) -> Table:
 def with_budget(
     settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None
 ) -> DiscoverySettings:
-    """The settings with these budgets, where they are given."""
+    """The settings with these budgets; None leaves a budget as it is."""
     limits = settings.search
     if max_evaluations is not None:
         if not isinstance(max_evaluations, Real) or not 1 <= max_evaluations < float("inf"):
@@ -81,9 +81,9 @@ def with_budget(
 
 
 def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, MakeProposer]:
-    """The flow by its name, where there is a trained model of this grammar; nothing otherwise.
+    """The flow proposer by name if there is a trained model of this grammar; empty otherwise.
 
-    That is the model in the folder `trained`, else the one that comes with the package.
+    The model is the one in folder `trained`, or else the one that comes with the package.
     """
     from lgf.flow_proposer import flow_proposers
     from lgf.latent.bundle import bundle_names, load_bundle

@@ -1,4 +1,4 @@
-"""Request (data, knowledge, settings, seed) and Run, its result."""
+"""`Request` (data, knowledge, settings, seed) and its result, `Run`."""
 
 import platform
 import warnings
@@ -43,19 +43,19 @@ Notify = Callable[[Iteration | Tick], None]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Everything that decides the outcome of a run."""
+    """All inputs that determine the result of a run."""
 
     problem: Problem
     grammar: Grammar
     settings: DiscoverySettings = DiscoverySettings()
     seed: int = 0
     start: tuple[str, ...] = ()  # equations to try first
-    trained: str | None = None  # folder of the user's own trained model; None = the one that comes with the package
-    source: str = ""  # the file or record that the data were read from; "" = arrays
+    trained: str | None = None  # folder of the user's trained model; None = the model of the package
+    source: str = ""  # file or record of the data; "" = arrays
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the check of the data says."""
+        """The findings of the data check."""
         return check(self.problem)
 
     @cached_property
@@ -79,50 +79,52 @@ class Run:
     interrupted: bool
     versions: Plain
     journal: tuple[str, ...] = field(default=(), repr=False)
-    discovery: Discovery | None = field(default=None, repr=False)  # in full; not kept in a run folder
+    discovery: Discovery | None = field(default=None, repr=False)  # not stored in a run folder
 
     @property
     def frame(self) -> Frame:
-        """Which states and inputs the chosen system has."""
+        """The states and inputs of the chosen system."""
         return self.best.skeleton.frame
 
     @cached_property
     def system(self) -> System:
-        """The chosen system; one equation with an input has that input alone on the right."""
-        return self.shown(self.best)
+        """The chosen system; a single equation has its input alone on the right-hand side."""
+        return self.display_system(self.best)
 
-    def shown(self, candidate: Candidate) -> System:
-        """The candidate's system as a reader wants it, with errors."""
+    def display_system(self, candidate: Candidate) -> System:
+        """The candidate's system in operator form, with standard errors."""
         fit = candidate.fit
         system = System(fit.skeleton, fit.values, fit.errors, self.request.problem.formulas)
         return in_operator_form(system, fit.covariance)
 
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
-        """The solution of the chosen system from the state at the start of this experiment (at its times, or t)."""
+        """The solution of the chosen system for this experiment, at its times or at t."""
         problem = self.request.problem
         if experiment not in range(len(problem.observations)):
             raise LgfError(f"experiment is {quoted(experiment)}; give one from 0 to {len(problem.observations) - 1}.")
         observation = problem.observations[experiment]
         start = observation.t[0]
         times = observation.t if t is None else np.asarray(t, float)
-        wanted, places = np.unique(times, return_inverse=True)
-        if len(wanted) and wanted[0] < start:
-            raise LgfError(f"t begins at {wanted[0]:.6g}, before the record at {start:.6g}; use simulate for that.")
-        whole = np.union1d([start], wanted)
+        unique_times, inverse = np.unique(times, return_inverse=True)
+        if len(unique_times) and unique_times[0] < start:
+            raise LgfError(
+                f"t begins at {unique_times[0]:.6g}, before the record at {start:.6g}; use simulate for that."
+            )
+        solver_times = np.union1d([start], unique_times)
         solved = solve(
-            System(self.best.skeleton, self.best.fit.values), self.best.fit.initial[experiment], whole,
+            System(self.best.skeleton, self.best.fit.values), self.best.fit.initial[experiment], solver_times,
             problem.signals(experiment), branch=self.branches[experiment],
         )  # fmt: skip
-        rows = np.searchsorted(whole, wanted)[places]
+        rows = np.searchsorted(solver_times, unique_times)[inverse]
         inputs = {name: column[rows] for name, column in solved.inputs.items()}
         return Trajectory(times, solved.values[rows], solved.variables, inputs, solved.status)
 
     def simulate(
         self, t: ArrayLike, initial: Initial, forcing: ForcingLike | Mapping[str, ForcingLike] = None
     ) -> Trajectory:
-        """The solution of the chosen system from any initial state at t[0], in order or by name, under any inputs.
+        """The solution of the chosen system from any initial state at t[0] (in order or by name), under any inputs.
 
-        Inputs that are not given are those of the data, where they are formulas.
+        Missing inputs are taken from the data if they are formulas there.
         """
         times = np.asarray(t, float)
         known = {name: Forcing.from_formula(f) for name, f in self.request.problem.formulas}
@@ -145,14 +147,14 @@ def execute(
     lines: Sequence[str] = (),
     notify: Notify | None = None,
 ) -> Run:
-    """The run that answers the request.
+    """The run of the request.
 
-    proposers are the user's own by name; their shares stand in the settings. Every fit is appended to the journal at
-    `path`; fits that stand in `lines` already are not made again. Ctrl-C ends the search with the best so far; a second
-    one, or one before anything was fitted, raises KeyboardInterrupt.
+    `proposers` are the user's own, by name; the settings hold their shares. Every fit is appended to the journal at
+    `path`; fits that are in `lines` are not repeated. Ctrl-C ends the search with the best equation so far. A second
+    one, or one before the first fit, raises KeyboardInterrupt.
     """
     problem, grammar = request.problem, request.grammar
-    refuse(request, proposers)
+    check_request(request, proposers)
     with interruptible() as interrupts:
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
         try:
@@ -166,8 +168,8 @@ def execute(
             if not interrupts:
                 raise
             raise KeyboardInterrupt from error
-    judged = {c.skeleton.structure: c for c in (*discovery.indistinguishable, discovery.best)}
-    assessed = {c.skeleton.structure: _assessed(c, discovery) for c in (*discovery.front, *judged.values())}
+    finalists = {c.skeleton.structure: c for c in (*discovery.indistinguishable, discovery.best)}
+    assessed = {c.skeleton.structure: _assessed(c, discovery) for c in (*discovery.front, *finalists.values())}
     record = discovery.target.record
     return Run(
         request=request,
@@ -185,9 +187,12 @@ def execute(
     )
 
 
-def refuse(request: Request, proposers: Iterable[str] = ()) -> None:
-    """Raises LgfError if the request cannot be executed: an error in the data, no input where one is needed, a share
-    of a proposer that is neither of the package nor among the user's own `proposers`."""
+def check_request(request: Request, proposers: Iterable[str] = ()) -> None:
+    """Raises LgfError if the request cannot be executed.
+
+    Causes are an error in the data, a missing input, or a share of a proposer that is unknown to the package and not
+    among the user's `proposers`.
+    """
     check_proposers(request.settings, proposers)
     for finding in request.findings:
         if finding.severity == "error":
@@ -201,7 +206,7 @@ def refuse(request: Request, proposers: Iterable[str] = ()) -> None:
 
 
 def warn(findings: Sequence[Finding]) -> None:
-    """Python warnings for the warnings of a check."""
+    """Issues the warnings among the findings as Python warnings."""
     for finding in findings:
         if finding.severity == "warning":
             warnings.warn(finding.sentence, UserWarning, stacklevel=3)
@@ -210,16 +215,16 @@ def warn(findings: Sequence[Finding]) -> None:
 def starting_proposals(
     texts: Sequence[str], grammar: Grammar, problem: Problem, settings: ObjectiveSettings = ObjectiveSettings()
 ) -> list[Proposal]:
-    """The user's own equations as proposals, at a fixed price where the grammar cannot derive them.
+    """The user's equations as proposals; one that the grammar cannot derive has a fixed length in bits.
 
-    Numbers in them are open, for the data to say.
+    Numbers in the equations are fitted to the data.
     """
     proposals = []
     for text in texts:
         skeleton = _read_start(text, problem)
-        said = encoding(grammar, skeleton, bool(problem.forced))
-        bits = said.bits if said.derivation is not None else settings.foreign_bits
-        proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, said.derivation, "given"))
+        encoded = encoding(grammar, skeleton, bool(problem.forced))
+        bits = encoded.bits if encoded.derivation is not None else settings.foreign_bits
+        proposals.append(Proposal(linear_form(explicit_form(skeleton)), bits, encoded.derivation, "given"))
     return proposals
 
 
@@ -231,18 +236,18 @@ def _read_start(text: str, problem: Problem) -> Skeleton:
         orders = [max((n.args[1] for e in pair for n in e.nodes() if n.head == "symbol"), default=0) for pair in sides]
         frame = next((f for f in problem.frames if len(f.states) > 1 or f.orders[0] == orders[0]), None)
         if frame is None:
-            wanted = " or ".join(str(f.orders[0]) for f in problem.frames)
+            known = " or ".join(str(f.orders[0]) for f in problem.frames)
             raise LgfError(
-                f"the equation {quoted(text)} is of order {orders[0]}, but order {wanted} is looked for; change one of "
+                f"the equation {quoted(text)} is of order {orders[0]}, but order {known} is looked for; change one of "
                 "the two."
             )
-        found = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
-        if len(set(found)) < len(found):
+        constants = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
+        if len(set(constants)) < len(constants):
             raise LgfError(
                 f"the equation {quoted(text)} cannot be used: an open constant occurs twice; give every place a "
                 "constant of its own."
             )
-        return Skeleton.read(text, frame) if found else System.read(text, frame=frame).skeleton
+        return Skeleton.read(text, frame) if constants else System.read(text, frame=frame).skeleton
     except ReadingError as error:
         if _lacks_input(text, widest):
             raise LgfError(
@@ -252,7 +257,7 @@ def _read_start(text: str, problem: Problem) -> Skeleton:
 
 
 def _lacks_input(text: str, frame: Frame) -> bool:
-    """Whether the text could be read if there were an input."""
+    """Whether the text is valid once an input is declared."""
     if frame.inputs or DEFAULT_INPUT in frame.names:
         return False
     try:
@@ -263,7 +268,7 @@ def _lacks_input(text: str, frame: Frame) -> bool:
 
 
 def _named(forcing: ForcingLike | Mapping[str, ForcingLike], frame: Frame) -> Mapping[str, ForcingLike] | ForcingLike:
-    """Inputs by name: a single one that is not named is that of a frame with one input."""
+    """Inputs by name; an unnamed input is the only one of the frame."""
     if forcing is None or isinstance(forcing, Mapping):
         for name in forcing or ():
             if name not in frame.inputs:

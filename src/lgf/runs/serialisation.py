@@ -1,4 +1,4 @@
-"""Problems, settings and candidates as plain data for JSON, and back; numbers come back exactly."""
+"""Conversion of problems, settings and candidates to plain JSON data and back. Numbers are exact."""
 
 import math
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _SETTINGS = TypeAdapter(DiscoverySettings)
 
 
 def jsonable(value: Any) -> Any:
-    """The value in JSON's own types; numbers that JSON does not know are written as text."""
+    """The value in JSON types; infinities and NaN become text."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
@@ -42,7 +42,7 @@ def jsonable(value: Any) -> Any:
 
 
 def problem_to_plain(problem: Problem) -> Plain:
-    """Everything measured and known."""
+    """The observations and the knowledge."""
     known = problem.knowledge
     knowledge = {name: getattr(known, name) for name in Knowledge.__dataclass_fields__}
     observations = [
@@ -62,7 +62,7 @@ def problem_to_plain(problem: Problem) -> Plain:
 
 
 def problem_from_plain(data: Plain) -> Problem:
-    """The problem that `problem_to_plain` described."""
+    """The problem that `problem_to_plain` wrote."""
     known = dict(data["knowledge"])
     known["inputs"] = _inputs_from_plain(known["inputs"])
     if known["bounds"] is not None:
@@ -90,7 +90,7 @@ def settings_to_plain(settings: DiscoverySettings) -> Plain:
 
 
 def settings_from_plain(data: Plain) -> DiscoverySettings:
-    """The settings that `settings_to_plain` described; a setting that this version does not know is an error."""
+    """The settings that `settings_to_plain` wrote; unknown settings are an error."""
     settings = _SETTINGS.validate_python(data)
     if settings_to_plain(settings) != data:
         raise ValueError("the settings are those of another version")
@@ -98,12 +98,12 @@ def settings_from_plain(data: Plain) -> DiscoverySettings:
 
 
 def iteration_to_plain(iteration: Iteration) -> Plain:
-    """One line of the history."""
+    """One iteration of the history."""
     return jsonable(asdict(iteration))
 
 
 def iteration_from_plain(data: Plain) -> Iteration:
-    """The iteration that `iteration_to_plain` described."""
+    """The iteration that `iteration_to_plain` wrote."""
     return Iteration(
         number=int(data["number"]),
         origin=str(data["origin"]),
@@ -116,8 +116,8 @@ def iteration_from_plain(data: Plain) -> Iteration:
 
 
 def candidate_to_plain(candidate: Candidate) -> Plain:
-    """A candidate, all but its tokens in a latent space."""
-    fit, proposal, judged = candidate.fit, candidate.proposal, candidate.stability
+    """A candidate without its latent tokens."""
+    fit, proposal, stability = candidate.fit, candidate.proposal, candidate.stability
     return jsonable(
         {
             "frame": frame_to_plain(fit.skeleton.frame),
@@ -128,7 +128,7 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "objective": candidate.objective,
             "complexity": candidate.complexity,
             "held_out": candidate.held_out,
-            "stability": None if judged is None else [judged.verdict.value, judged.reason],
+            "stability": None if stability is None else [stability.verdict.value, stability.reason],
             "residual": fit.residual,
             "covariance": fit.covariance,
             "initial": fit.initial,
@@ -145,14 +145,14 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
 
 
 def candidate_from_plain(data: Plain) -> Candidate:
-    """The candidate that `candidate_to_plain` described."""
+    """The candidate that `candidate_to_plain` wrote."""
     frame = frame_from_plain(data["frame"])
     skeleton = Skeleton.read(data["skeleton"], frame)
     p = skeleton.n_constants
     values = tuple(float(v) for v in data["values"])
     if len(values) != p:
         raise ValueError(f"{len(values)} values for {p} constants of {data['skeleton']}")
-    derivation, start, judged = data["derivation"], data["start"], data["stability"]
+    derivation, start, stability = data["derivation"], data["start"], data["stability"]
     proposal = Proposal(
         Skeleton.read(data["proposed"], frame),
         float(data["bits"]),
@@ -183,13 +183,13 @@ def candidate_from_plain(data: Plain) -> Candidate:
         fit,
         int(data["complexity"]),
         float(data["objective"]),
-        None if judged is None else Stability(Verdict(judged[0]), str(judged[1])),
+        None if stability is None else Stability(Verdict(stability[0]), str(stability[1])),
         None if data["held_out"] is None else float(data["held_out"]),
     )
 
 
 def _array(values: Any) -> np.ndarray:
-    """Numbers, those written as text included."""
+    """Array of numbers, including numbers written as text."""
     return np.array(values, dtype=object).astype(float)
 
 
@@ -199,7 +199,7 @@ def frame_to_plain(frame: Frame) -> Plain:
 
 
 def frame_from_plain(data: Plain) -> Frame:
-    """The frame that `frame_to_plain` described."""
+    """The frame that `frame_to_plain` wrote."""
     states = tuple((str(name), int(order)) for name, order in data["states"])
     return Frame(states, tuple(str(name) for name in data["inputs"]))
 
@@ -212,7 +212,7 @@ def _inputs_to_plain(inputs: Mapping[str, Forcing]) -> Plain:
 
 
 def _inputs_from_plain(data: Plain) -> dict[str, Forcing]:
-    return {str(name): _forcing_from_plain(one) for name, one in data.items()}
+    return {str(name): _forcing_from_plain(entry) for name, entry in data.items()}
 
 
 def _forcing_from_plain(data: Plain) -> Forcing:

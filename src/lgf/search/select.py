@@ -77,8 +77,8 @@ def finalists(
     ]
     # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
-    fresh = {p.skeleton.structure: p for p in reversed(simpler) if p and p.skeleton.structure not in refitted}
-    best += mapper(patient, list(fresh.values()))
+    unrefined = {p.skeleton.structure: p for p in reversed(simpler) if p and p.skeleton.structure not in refitted}
+    best += mapper(patient, list(unrefined.values()))
     for candidate in best:
         population.add(candidate)
     return sorted(best, key=lambda c: c.objective)
@@ -230,10 +230,10 @@ _FULLY_EXPLAINED = 2.0  # times the loss that rounding and the solver leave
 def simplest_equal(
     candidates: Sequence[Candidate], best: Candidate, problem: Problem, targets: Mapping[Frame, Target], accuracy: float
 ) -> Candidate:
-    """The candidate to prefer among those that explain the data fully and have the same trajectories as the best one.
+    """The preferred candidate among those that explain the data fully and have the best one's trajectories.
 
-    The errors of a solution, of relative size `accuracy`, and of the numbers in the file leave nothing to tell them
-    apart: equations without time come first, then lower orders, then the objective.
+    They differ by less than the error of the solver (relative size `accuracy`) and of the rounded data. Autonomous
+    equations come first, then lower orders, then the objective.
     """
     floor = targets[best.skeleton.frame].floor(accuracy)
     reference = _trajectories(best, problem, targets[best.skeleton.frame])

@@ -120,7 +120,7 @@ def _changes(
     equation: CompiledEquation, values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray,
     out: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """The change [constant, N] of the right-hand side by each of its constants, linear ones first."""
+    """The derivative [constant, N] of the right-hand side with respect to each constant, linear ones first."""
     changes = [-column for column in out[:-1]]
     weights = values[equation.linear]
     total = weights @ out[:-1] + out[-1]

@@ -19,8 +19,8 @@ from lgf.solver.stability import StabilitySettings
 class ProposerShare:
     """The share of the proposals that a proposer makes, relative to the others.
 
-    If a proposer runs short, the proposers after it fill the gap. A proposer of share 0 is a reserve: used,
-    in equal parts, if no other proposer can be: the flow needs a trained model, evolution needs summands.
+    If a proposer runs short, the proposers after it fill the gap. Share 0 marks a reserve.
+    Reserves are used, in equal parts, if no other proposer can be: the flow needs a model, evolution needs summands.
     """
 
     name: str

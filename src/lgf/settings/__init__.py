@@ -1,1 +1,1 @@
-"""What settings of all packages share: types with ranges, TOML files, and the settings of the flow."""
+"""Shared parts of the settings: types with ranges, TOML files, and the settings of the flow."""

@@ -1,6 +1,6 @@
-"""Settings of the discrete flow: how its chain is walked, how its predictors learn, how a search asks it.
+"""Settings of the discrete flow: sampling, training of its predictors, and its use in a search.
 
-They stand apart from the networks, so that a search has them without torch.
+They are separate from the networks, so that a search has them without torch.
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from lgf.settings.ranges import Count, Positive, Share, Weight
 
 @dataclass(frozen=True)
 class SamplingSettings:
-    """How the chain is walked; the paper's are steps=100, eta=10, exact_guidance=False.
+    """Sampling of the chain; the paper has steps=100, eta=10, exact_guidance=False.
 
-    steps           of equal time, in each of which any number of tokens may jump; None walks the chain of masking
-                    noise without stochasticity as it is in continuous time, one token after the other in random
-                    order, and every other chain in 100 steps
-    eta             stochasticity; the more of it, the more steps are needed (with uniform noise and 10 over 400)
+    steps           of equal time, in each of which any number of tokens may jump; None samples masking noise without
+                    stochasticity in continuous time, one token after the other in random order, and every other
+                    chain in 100 steps
+    eta             stochasticity; larger values need more steps (over 400 for eta=10 with uniform noise)
     x1_temperature  of the denoiser's probabilities
-    exact_guidance  or the Taylor approximation, which suits many tokens of little weight each
-    batch           rows walked at a time
+    exact_guidance  False takes the Taylor approximation, which suits many tokens of little weight each
+    batch           rows sampled at a time
     """
 
     steps: Count | None = None
@@ -40,25 +40,25 @@ class PredictorSettings:
 
 @dataclass(frozen=True)
 class FlowSettings:
-    """How the flow is asked; shares are of the proposals it makes."""
+    """Use of the flow in a search; shares are of its proposals."""
 
-    guided: bool = True  # by the objective: in sampling if screening = 1, by screening otherwise
-    stability: bool = True  # by stability too, where it is known
-    static: bool = False  # by the order and forcing predictors of the model too, although the masks enforce these
+    guided: bool = True  # towards the objective: in sampling if screening = 1, by screening otherwise
+    stability: bool = True  # towards stability too, if it is known
+    static: bool = False  # by the order and forcing predictors too, although the masks enforce these
     renoised: Share = 0.7
     whole_summands: Share = 0.5  # share of renoised rows that lose whole summands instead of single tokens
     second_summand: Share = 0.3  # share of these that lose a second one
     least_noise: Share = 0.2  # the share of single tokens that a row loses is drawn between these two
     most_noise: Share = 0.6
-    batch: Count = 40  # proposals made at least, at a time
+    batch: Count = 40  # least number of proposals made at a time
     screening: Count = 3  # proposals made for each one that the predictor passes; 1 = none
     unscreened: Share = 0.15  # share passed at random
     elite: Count = 50
-    elite_decay: Positive = 4.0  # candidates are drawn by rank, with a mean rank of the elite over this
-    quantile: Share = 0.07  # "at least as good as" this share of what was seen
+    elite_decay: Positive = 4.0  # candidates are drawn by rank, with mean rank elite / elite_decay
+    quantile: Share = 0.07  # the target is to be as good as this share of the evaluated candidates
     temperature: Positive = 1.0
-    static_temperature: Positive = 0.25  # of the guides towards what is known for certain
-    least: Count = 100  # evaluations before the predictors are trusted
-    growth: Weight = 2.0  # the predictors are trained again when so many times more was evaluated
+    static_temperature: Positive = 0.25  # of the guidance towards certain knowledge
+    least: Count = 100  # evaluations before the predictors are used
+    growth: Weight = 2.0  # the predictors are trained again when the evaluations have grown by this factor
     sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2)
     predictors: PredictorSettings = PredictorSettings()

@@ -1,4 +1,4 @@
-"""Types of settings with the range of their values, which the readers of settings and recipes check."""
+"""Types of settings with ranges of values, checked when settings and recipes are read."""
 
 from typing import Annotated
 

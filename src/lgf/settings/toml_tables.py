@@ -1,4 +1,4 @@
-"""TOML files that describe a frozen dataclass: settings and recipes. The first key that is wrong is named."""
+"""Reading of frozen dataclasses (settings, recipes) from TOML; errors name the first wrong key."""
 
 import json
 import tomllib
@@ -10,13 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from lgf.errors import LgfError, quoted
 
-LONGEST = 10_000  # characters; dotted keys take time with their square
+LONGEST = 10_000  # characters; dotted keys take quadratic time
 Table = dict[str, Any]
 _Described = TypeVar("_Described")
 
 
 def read_table(path: str | Path) -> Table:
-    """The table in the TOML file; LgfError if it is none."""
+    """The table in the TOML file; LgfError if it is not TOML."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
@@ -30,26 +30,26 @@ def read_table(path: str | Path) -> Table:
 
 
 def described(kind: type[_Described], table: Table, source: str) -> _Described:
-    """The dataclass `kind` that the table describes; LgfError names the key that is wrong, and `source`."""
-    odd = _unknown_key(kind, table, ())
-    if odd is not None:
-        place, known = odd
+    """The dataclass `kind` with the values of the table; LgfError names the wrong key and `source`."""
+    unknown = _unknown_key(kind, table, ())
+    if unknown is not None:
+        place, known = unknown
         raise LgfError(f"{source} has a key {quoted(place)} that is not known; the keys there are {', '.join(known)}.")
     try:
-        # JSON has TOML's types, and pydantic reads it strictly: lists are tuples there, but "3" is no number.
+        # pydantic reads JSON strictly but takes lists for tuples; "3" is not a number.
         return TypeAdapter(kind).validate_json(json.dumps(table, default=_plain), strict=True)
     except ValidationError as error:
-        raise LgfError(_complaint(source, error)) from error
+        raise LgfError(_message(source, error)) from error
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits
         raise LgfError(f"{source} cannot be used: {error}.") from error
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy as one of Python; text in place of what JSON has not, such as a date."""
+    """A NumPy number as a Python number; anything else that JSON lacks, such as a date, as text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def _complaint(source: str, error: ValidationError) -> str:
+def _message(source: str, error: ValidationError) -> str:
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "value_error":
@@ -60,10 +60,10 @@ def _complaint(source: str, error: ValidationError) -> str:
 
 
 def _unknown_key(kind: Any, value: Any, place: tuple[str, ...]) -> tuple[str, list[str]] | None:
-    """(the first key that the dataclass has not, the keys that it has), in it and in the dataclasses inside it."""
+    """(the first unknown key, the known keys) of the dataclass or the dataclasses inside it; None if all are known."""
     if isinstance(value, list):
         inner = (_unknown_key(kind, entry, (*place, str(i))) for i, entry in enumerate(value))
-        return next((odd for odd in inner if odd is not None), None)
+        return next((unknown for unknown in inner if unknown is not None), None)
     if not isinstance(value, dict):
         return None
     types = get_type_hints(kind)
@@ -72,9 +72,9 @@ def _unknown_key(kind: Any, value: Any, place: tuple[str, ...]) -> tuple[str, li
         if key not in known:
             return ".".join((*place, key)), known
         inside = _dataclass_in(types[key])
-        odd = None if inside is None else _unknown_key(inside, entry, (*place, key))
-        if odd is not None:
-            return odd
+        unknown = None if inside is None else _unknown_key(inside, entry, (*place, key))
+        if unknown is not None:
+            return unknown
     return None
 
 

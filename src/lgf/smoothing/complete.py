@@ -1,4 +1,4 @@
-"""Completing a record: every state and its derivatives at the sample times from whatever was measured."""
+"""Completion of a record: every state and its derivatives at the sample times, from the measured columns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import Trajectory
 
 METHODS = ("auto", "gp", "whittaker", "spline", "mlp")
-_MOST_SAMPLES = 5000  # for the methods that are slow beyond
+_MOST_SAMPLES = 5000  # for the slow methods
 
 Curve = Callable[[np.ndarray, int], np.ndarray]
-"""(times, k) -> the k-th derivative of the state there."""
+"""(times, k) -> the k-th derivative of the state at these times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Completion:
 def complete(
     observation: Observation, frame: Frame, method: str = "auto", signals: Mapping[str, Forcing] | None = None
 ) -> Completion:
-    """The record with every column of the frame, smoothed and, where needed, integrated; each state on its own.
+    """The record with every column of the frame, smoothed and, where needed, integrated; each state separately.
 
     "gp" is a Gaussian process, "whittaker" a penalised spline (both use every measured column and the initial state),
     "spline" SciPy's cubic smoothing spline, "mlp" the paper's network (both of the lowest measured derivative).
-    "auto" takes the Gaussian process by its marginal likelihood, among several clocks, and the penalised spline for
+    "auto" takes the Gaussian process on the clock of the highest marginal likelihood, and the penalised spline for
     records that are too long for it.
     """
     if method not in METHODS:
@@ -59,7 +59,7 @@ def complete(
     columns: dict[Variable, np.ndarray] = {}
     noise: dict[Variable, float] = {}
     methods, notes = [], []
-    # one thread: the matrices are small, and the number of threads would show in the last digits of the result
+    # one thread: the matrices are small, and the number of threads would change the last digits
     with threadpool_limits(limits=1, user_api="blas"):
         for name, order in frame.states:
             rows = rows_of(observation, name)
@@ -77,7 +77,7 @@ def complete(
 
 @dataclass(frozen=True, eq=False)
 class _Smooth:
-    """A smooth curve, the noise of each measured column in ascending derivative, and the method that made it."""
+    """A smooth curve, the noise of each measured column in ascending derivative, and the method."""
 
     derivative: Curve
     noise: tuple[float, ...]
@@ -93,30 +93,30 @@ def _smooth(rows: Rows, method: str) -> _Smooth:
         level, lowered = _lowered(rows)
         spline, noise = fit_whittaker(lowered)
         return _Smooth(_integrated(spline, level, rows), noise, "whittaker")
-    return _of_the_lowest(rows, method)
+    return _smooth_lowest(rows, method)
 
 
 def _can_be_thinned(rows: Rows) -> bool:
-    """Whether the hyperparameters of a long record can be found on a part of its samples: no swing is lost."""
+    """Whether a thinned record still shows every oscillation, so that it suffices for the hyperparameters."""
     first = rows[rows.group == 0]
     step = -(-len(rows.t) // MOST_ROWS)
     return step == 1 or rough_noise(first.t[::step], first.y[::step]) < 3.0 * rough_noise(first.t, first.y)
 
 
 def _resolves(process: GaussianProcess, rows: Rows) -> bool:
-    """Whether what is left over is noise: a long record, thinned, may swing faster than the samples that were kept."""
+    """Whether the residuals are noise; a long record may oscillate faster than its thinned samples show."""
     if len(rows.t) <= MOST_ROWS:
         return True
     for group in range(rows.n_groups):
         column = rows[rows.group == group]
-        left = column.y - process.derivative(column.t, int(column.derivative[0]))
-        if np.sqrt(np.mean(left**2)) > 2.0 * rough_noise(column.t, column.y):
+        residual = column.y - process.derivative(column.t, int(column.derivative[0]))
+        if np.sqrt(np.mean(residual**2)) > 2.0 * rough_noise(column.t, column.y):
             return False
     return True
 
 
-def _of_the_lowest(rows: Rows, method: str) -> _Smooth:
-    """The methods that know one column only: the lowest measured derivative, integrated and differentiated."""
+def _smooth_lowest(rows: Rows, method: str) -> _Smooth:
+    """The smooth curve by a method for one column: the lowest measured derivative, integrated and differentiated."""
     first = rows[rows.group == 0]
     level = float(np.mean(first.y))
     if not 5 <= len(first.t) <= _MOST_SAMPLES:
@@ -132,12 +132,14 @@ def _of_the_lowest(rows: Rows, method: str) -> _Smooth:
 
 
 def _lowered(rows: Rows) -> tuple[float, Rows]:
-    """The same rows as derivatives of the lowest measured one, less its mean level, which comes first; what lies below
-    it is left to the integration."""
-    kept = rows[rows.derivative >= rows.lead]
-    level = float(np.mean(kept.y[kept.group == 0]))
-    y = np.where(kept.derivative == rows.lead, kept.y - level, kept.y)
-    return level, Rows(kept.t, y, kept.derivative - rows.lead, kept.group, kept.weight)
+    """The mean level of the lowest measured derivative, and the rows as derivatives of it less this level.
+
+    Lower derivatives are left to the integration.
+    """
+    measured = rows[rows.derivative >= rows.lead]
+    level = float(np.mean(measured.y[measured.group == 0]))
+    y = np.where(measured.derivative == rows.lead, measured.y - level, measured.y)
+    return level, Rows(measured.t, y, measured.derivative - rows.lead, measured.group, measured.weight)
 
 
 def _integrated(spline: BSpline, level: float, rows: Rows) -> Curve:

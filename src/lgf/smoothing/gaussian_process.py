@@ -1,14 +1,14 @@
-"""Gaussian process of u given samples of u and of its derivatives, in time and memory linear in their number.
+"""Gaussian process of u from samples of u and its derivatives, in time and memory linear in their number.
 
 The squared-exponential kernel s^2 exp(-r^2 / 2 l^2) on a window of length T is, to about 1e-8, a Fourier series with
 independent Gaussian coefficients: its period T + 6 l keeps the images apart, its frequencies end where the spectral
 density does (6.5 / l). So the process is a Bayesian linear regression on m = 2.1 (T / l + 6) + 1 columns, a
-derivative of u is a derivative of the columns, and nothing of size n x n is ever made. Scale, length and noise
+derivative of u is a derivative of the columns, and no n x n matrix is needed. Scale, length and noise
 maximise the marginal likelihood, whose gradient follows from Fisher's identity.
 
 A record that starts steep and then creeps is stationary in the logarithm of time rather than in time itself. So the
-process may run on the clock log(1 + x / c), with x the elapsed part of the window, where the marginal likelihood says
-that this explains the data better.
+process may run on the clock log(1 + x / c), with x the elapsed part of the window, if that has a higher marginal
+likelihood.
 """
 
 import math
@@ -25,12 +25,12 @@ MOST_COLUMNS = 900
 
 MOST_ROWS = 800  # for the choice of hyperparameters
 _MOST_ROWS_FOR_CLOCKS = 300
-_CLOCK_GAIN = 3.0  # in log-likelihood, before another clock is believed: a 20 to 1 bet
-_SHORTEST_FOR_CLOCKS = 0.03  # of the window: a record of many swings has no one steep start
+_CLOCK_GAIN = 3.0  # in log-likelihood, for another clock to be chosen: odds of 20 to 1
+_SHORTEST_FOR_CLOCKS = 0.03  # of the window: a record of many oscillations has no single steep start
 _LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625)
 _NOISES = (0.3, 0.05, 0.008)
 _SHORTEST = 2.1 / (MOST_COLUMNS - 20)
-_EXACT = 1e-4  # deviation allowed for what is known exactly, relative to the signal: smaller ones spoil the factors
+_EXACT = 1e-4  # deviation of exactly known values, relative to the signal; smaller ones spoil the factors
 _CHUNK = 4096
 _potrf, _potri = get_lapack_funcs(("potrf", "potri"), dtype=float)
 _STIRLING = ((1,), (0, 1), (0, -1, 1), (0, 2, -3, 1), (0, -6, 11, -6, 1))  # first kind: f(log x)^(n) from f^(k)
@@ -38,7 +38,7 @@ _STIRLING = ((1,), (0, 1), (0, -1, 1), (0, 2, -3, 1), (0, -6, 11, -6, 1))  # fir
 
 @dataclass(frozen=True, eq=False)
 class GaussianProcess:
-    """The posterior: Fourier coefficients, and the hyperparameters at which it was taken.
+    """The posterior: its Fourier coefficients and hyperparameters.
 
     `length` is in parts of the window (of the clock's, if there is one), `noise` one standard deviation for each
     measured column in its own units.
@@ -64,9 +64,9 @@ class GaussianProcess:
 
 
 def fit_gaussian_process(rows: Rows, clocks: tuple[float | None, ...] = (None,)) -> GaussianProcess | None:
-    """The process at the maximum of its marginal likelihood; None when it needs more than MOST_COLUMNS columns.
+    """The process at the maximum of its marginal likelihood; None if it needs more than MOST_COLUMNS columns.
 
-    Of several `clocks` (None is time itself, and comes first) the likelihood chooses.
+    The likelihood chooses among several `clocks` (None is time itself, and comes first).
     """
     start, window = float(rows.t.min()), float(np.ptp(rows.t))
     noisy = (rows.derivative == 0) & (rows.group >= 0)
@@ -90,7 +90,7 @@ def fit_gaussian_process(rows: Rows, clocks: tuple[float | None, ...] = (None,))
 
 
 def _choose_clock(rows: Rows, clocks: tuple[float | None, ...]) -> tuple[float | None, np.ndarray | None]:
-    """The clock (time itself, unless another one is better by more than chance) and the maximum found on it."""
+    """The clock (time itself, unless another one is significantly better) and the hyperparameters on it."""
     plain, value = _maximise(rows, None)
     if math.exp(plain[0]) < _SHORTEST_FOR_CLOCKS:
         return None, None
@@ -98,7 +98,7 @@ def _choose_clock(rows: Rows, clocks: tuple[float | None, ...]) -> tuple[float |
     for clock in clocks:
         if clock is not None:
             theta, value = _maximise(rows, clock)
-            best = min(best, (value, clock, theta), key=lambda found: found[0])
+            best = min(best, (value, clock, theta), key=lambda candidate: candidate[0])
     return best[1], best[2]
 
 
@@ -108,16 +108,16 @@ def _maximise(rows: Rows, clock: float | None, start: np.ndarray | None = None) 
     spacing = float(np.median(np.diff(np.unique(rows.t[rows.group >= 0]))))
     shortest = max(0.7 * spacing, _SHORTEST)
     starts = _starts(rows, sizes, shortest, clock) if start is None else [start]
-    # A scale without bounds can run off a flat likelihood until it overflows.
+    # Without bounds the scale can grow on a flat likelihood until it overflows.
     scales = [float(theta[1]) for theta in starts]
     bounds = [(math.log(shortest), math.log(6.0)), (min(scales) - 12.0, max(scales) + 12.0)]
     bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in sizes]
     options = {"maxiter": 60, "ftol": 1e-9}
-    found = [
+    results = [
         minimize(_negative_log_likelihood, theta, (rows, clock), "L-BFGS-B", True, bounds=bounds, options=options)
         for theta in starts
     ]
-    best = min(found, key=lambda result: result.fun)
+    best = min(results, key=lambda result: result.fun)
     return best.x, float(best.fun)
 
 
@@ -153,7 +153,7 @@ def _negative_log_likelihood(theta: np.ndarray, rows: Rows, clock: float | None)
 
 
 def _posterior(theta: np.ndarray, rows: Rows, clock: float | None) -> tuple:
-    """-log p(y), and what its gradient is made of."""
+    """-log p(y), and the quantities from which its gradient is computed."""
     frequencies, root = _spectrum(math.exp(theta[0]), math.exp(theta[1]))
     variances = _variances(rows, np.exp(theta[2:]))
     phi = _design(rows, frequencies, clock) * root
@@ -184,8 +184,8 @@ def _spectrum(length: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
 def _design(rows: Rows, frequencies: np.ndarray, clock: float | None) -> np.ndarray:
     design = np.empty((len(rows.t), len(frequencies)))
     for order in np.unique(rows.derivative):
-        mine = rows.derivative == order
-        design[mine] = _columns(rows.t[mine], int(order), frequencies, clock)
+        selected = rows.derivative == order
+        design[selected] = _columns(rows.t[selected], int(order), frequencies, clock)
     return design
 
 
@@ -204,7 +204,7 @@ def _waves(x: np.ndarray, order: int, frequencies: np.ndarray) -> np.ndarray:
     positive = frequencies[1 : len(frequencies) // 2 + 1]
     angle = np.multiply.outer(x, positive)
     cosine, sine = np.cos(angle), np.sin(angle)
-    # each derivative turns both waves by a quarter
+    # each derivative shifts both waves by a quarter period
     turned = ((cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine))[order % 4]
     constant = np.full((len(x), 1), 1.0 if order == 0 else 0.0)
     return np.hstack([constant, turned[0] * positive**order, turned[1] * positive**order])
@@ -226,7 +226,7 @@ def _normal_equations(
 
 
 def _cholesky(matrix: np.ndarray) -> np.ndarray:
-    """The upper factor; a matrix that rounding made indefinite gets the smallest ridge that helps."""
+    """The upper Cholesky factor; a matrix that rounding made indefinite gets the smallest sufficient ridge."""
     factor, info = _potrf(matrix, lower=0, clean=1)
     ridge = 1e-14 * float(np.trace(matrix))
     while info != 0:
@@ -242,7 +242,7 @@ def _sizes(rows: Rows) -> np.ndarray:
 
 
 def _variances(rows: Rows, noise: np.ndarray) -> np.ndarray:
-    """The noise variance of each row; what is known exactly gets a small, fixed one."""
+    """The noise variance of each row; exactly known rows get a small, fixed one."""
     exact = _EXACT * _sizes(rows)[0] * 4.0 ** (rows.derivative - rows.lead)
     return np.where(rows.group >= 0, noise[rows.group], exact) ** 2 / rows.weight
 
@@ -253,7 +253,7 @@ def _scale_for(rows: Rows, size: float, length: float) -> float:
 
 
 def _thin(rows: Rows, most: int) -> Rows:
-    """About `most` rows at most, evenly over the record, and everything that is known exactly."""
+    """About `most` rows, evenly over the record, and all rows that are known exactly."""
     step = math.ceil(len(rows.t) / most)
     keep = rows.group < 0
     for group in range(rows.n_groups):

@@ -1,7 +1,7 @@
 """The paper's smoother: a small neural network y(t) of three hidden layers of 32 SiLU units, in plain NumPy.
 
-The paper trains by 10,000 epochs of a first-order method; a quasi-Newton method on the same loss gets as far in far
-fewer, so `iterations` counts those.
+The paper trains by 10,000 epochs of a first-order method. A quasi-Newton method on the same loss needs far fewer
+iterations, which `iterations` counts.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def fit_perceptron(
     shapes = _shapes(settings.widths)
     middle, half, mean, size = (t[0] + t[-1]) / 2, np.ptp(t) / 2, np.average(y, weights=weight), np.std(y) or 1.0
     x, target, share = (t - middle) / half, (y - mean) / size, weight / weight.sum()
-    found = minimize(
+    result = minimize(
         _loss,
         _start(shapes, settings.seed),
         (x[:, None], target, share, shapes),
@@ -46,7 +46,7 @@ def fit_perceptron(
         },
     )
     grid = np.linspace(-1.0, 1.0, _GRID)
-    values = _forward(_unpack(found.x, shapes), grid[:, None])[0][-1][:, 0]
+    values = _forward(_unpack(result.x, shapes), grid[:, None])[0][-1][:, 0]
     return make_interp_spline(grid * half + middle, values * size + mean, k=5)
 
 
@@ -66,7 +66,7 @@ def _unpack(theta: np.ndarray, shapes: list[tuple[int, int]]) -> list[np.ndarray
 
 
 def _forward(layers: list[np.ndarray], x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What enters each layer and, last, what leaves the network; the slope of each activation."""
+    """The input of each layer with the output of the network last, and the slope of each activation."""
     inputs, slopes = [x], []
     for number, layer in enumerate(layers):
         a = inputs[-1] @ layer[:-1] + layer[-1]

@@ -1,4 +1,4 @@
-"""The numbers known about one state of an observation: what the smoothers work on."""
+"""The known values of one state of an observation, the input of the smoothers."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from lgf.data.observation import Observation
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Numbers known about a state: `y[i]` is its `derivative[i]`-th derivative at `t[i]`.
+    """Known values of a state: `y[i]` is its `derivative[i]`-th derivative at `t[i]`.
 
     `group[i]` numbers the measured column whose noise the row carries, -1 marks a row that is known exactly; the mean
     `weight` of the measured rows is 1.
@@ -26,28 +26,27 @@ class Rows:
 
     @property
     def lead(self) -> int:
-        """The lowest derivative measured."""
+        """The lowest measured derivative."""
         return int(self.derivative[self.group >= 0].min())
 
     @property
     def n_groups(self) -> int:
-        """How many columns were measured."""
+        """The number of measured columns."""
         return int(self.group.max()) + 1
 
 
 def rows_of(observation: Observation, state: str) -> Rows:
-    """Every sample of the state that is not missing and carries weight, column by column in ascending derivative, then
-    its initial values."""
+    """The samples of the state with positive weight, by ascending derivative, then its initial values."""
     parts: list[tuple[np.ndarray, ...]] = []
     for group, variable in enumerate(sorted(v for v in observation.columns if v.name == state)):
         derivative, column = variable.derivative, observation.columns.index(variable)
         y = observation.values[:, column]
         weight = np.ones(len(y)) if observation.weights is None else observation.weights[:, column]
-        seen = ~np.isnan(y) & (weight > 0)
-        n = int(seen.sum())
+        present = ~np.isnan(y) & (weight > 0)
+        n = int(present.sum())
         if n:
-            weight = weight[seen] / weight[seen].mean()
-            parts.append((observation.t[seen], y[seen], np.full(n, derivative), np.full(n, group), weight))
+            weight = weight[present] / weight[present].mean()
+            parts.append((observation.t[present], y[present], np.full(n, derivative), np.full(n, group), weight))
     known = sorted((v.derivative, value) for v, value in observation.initial.items() if v.name == state)
     k = len(known)
     initial, derivatives = np.array([value for _, value in known], float), np.array([d for d, _ in known], int)

@@ -1,4 +1,4 @@
-"""Whittaker smoothing with a third-derivative penalty on any grid: a penalised quintic spline, banded throughout.
+"""Whittaker smoothing with a third-derivative penalty on any grid: a penalised quintic spline with banded matrices.
 
 Minimises sum_i w_i (y_i - f^(d_i)(t_i))^2 + lambda int f'''^2 over splines with knots at the sample times; lambda
 minimises the generalised cross-validation score. Time and memory are linear in the number of samples.
@@ -19,7 +19,7 @@ from lgf.smoothing.rows import Rows
 
 DEGREE = 5
 PENALTY = 3
-_LOG_LAMBDA = np.linspace(-3.0, 10.0, 14)  # with time in knot spacings; beyond it the factors lose their digits
+_LOG_LAMBDA = np.linspace(-3.0, 10.0, 14)  # with time in knot spacings; beyond it the factors lose precision
 _LEAST_KNOTS = 40
 _MOST_FOR_EXACT_TRACE = 450
 _PROBES = 32
@@ -28,7 +28,7 @@ _EXACT_WEIGHT = 1e6
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """The normal equations in upper banded form, and what the score needs.
+    """The normal equations and the quantities of the score.
 
     The trace of the smoother is that of (gram + lambda penalty)^-1 gram: exact with `probes` = identity, else
     estimated with random signs (Hutchinson).
@@ -65,27 +65,27 @@ def fit_whittaker(rows: Rows) -> tuple[BSpline, tuple[float, ...]]:
     levels = _levels(rows)
     spline, log_lambda, variance = _fit(rows, sites, levels)
     while log_lambda > _LOG_LAMBDA[-2] and len(sites) > _LEAST_KNOTS:
-        # smoother than this grid of knots can express in double precision: a coarser one can
+        # a curve this smooth needs a coarser grid of knots in double precision
         sites = sites[np.unique(np.linspace(0, len(sites) - 1, max(len(sites) // 4, _LEAST_KNOTS)).round().astype(int))]
         spline, log_lambda, variance = _fit(rows, sites, levels)
     return spline, tuple(float(math.sqrt(variance) * level / levels[0]) for level in levels)
 
 
 def _sites(t: np.ndarray) -> np.ndarray:
-    """The sample times, without those that nearly coincide: knots must keep apart."""
+    """The sample times, without those that nearly coincide: knots must be apart."""
     sites = np.unique(t)
     least = 0.05 * float(np.median(np.diff(sites)))
     if np.all(np.diff(sites) >= least):
         return sites
-    kept = [sites[0]]
+    knots = [sites[0]]
     for site in sites[1:-1]:
-        if site - kept[-1] >= least and sites[-1] - site >= least:
-            kept.append(site)
-    return np.array([*kept, sites[-1]])
+        if site - knots[-1] >= least and sites[-1] - site >= least:
+            knots.append(site)
+    return np.array([*knots, sites[-1]])
 
 
 def _levels(rows: Rows) -> np.ndarray:
-    """Noise levels by which columns are weighed against each other; one column alone has level 1."""
+    """The noise levels that weight the columns against each other; a single column has level 1."""
     if rows.n_groups == 1:
         return np.ones(1)
     columns = [rows[rows.group == g] for g in range(rows.n_groups)]
@@ -137,7 +137,7 @@ def _scaled(factors: np.ndarray, matrix: csr_array) -> csr_array:
 
 
 def _design(x: np.ndarray, order: int, knots: np.ndarray) -> csr_array:
-    """Rows of the `order`-th derivative of the B-splines: those of a lower degree times divided differences."""
+    """The design matrix of the `order`-th derivative: B-splines of lower degree times divided differences."""
     matrix = csr_array(BSpline.design_matrix(x, knots[order : len(knots) - order], DEGREE - order))
     for degree in range(DEGREE - order + 1, DEGREE + 1):
         inner = knots[DEGREE - degree : len(knots) - (DEGREE - degree)]

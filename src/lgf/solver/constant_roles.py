@@ -1,4 +1,4 @@
-"""How open constants enter an expression: linearly, inside a function or an exponent, in a divisor."""
+"""The roles of open constants in an expression: linear, inside a function or an exponent, in a divisor."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from lgf.expression.tree import ONE, ZERO, Expression, add, mul
 
 @dataclass(frozen=True)
 class Role:
-    """Where a nonlinear constant stands: inside which function or exponent, and what multiplies it there."""
+    """The role of a nonlinear constant: the function or exponent around it, and its cofactor there."""
 
     place: str  # "sin", "cos", "exp", "log", "tanh", "exponent", "offset", "sum" or "other"
-    cofactor: Expression | None  # C * cofactor is the summand in which the constant stands
+    cofactor: Expression | None  # C * cofactor is the summand with the constant
 
 
 def linear_columns(residual: Expression) -> tuple[list[tuple[int, Expression]], Expression]:

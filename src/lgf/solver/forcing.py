@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FUNCTION_SAMPLES = 4097
 _MOST_TABLE_ROWS = 1 << 17
-_LARGEST = 1e75  # of forcing samples: what a spline computes of them stays finite
+_LARGEST = 1e75  # of forcing samples, so that their spline stays finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class Forcing:
             )
         if np.any(np.isinf(values)) or not np.all(np.isfinite(t)):
             raise LgfError("forcing samples contain infinite values or times; remove those rows.")
-        seen = ~np.isnan(values)
-        t, values = t[seen], values[seen]
+        present = ~np.isnan(values)
+        t, values = t[present], values[present]
         if len(t) < 2:
             raise LgfError(f"forcing has {len(t)} usable samples; at least 2 are needed.")
         if np.any(np.diff(t) <= 0):
@@ -82,7 +82,7 @@ class Forcing:
         t = np.linspace(start, stop, n)
         try:
             values = np.array([float(function(float(x))) for x in t])
-        except Exception as error:  # the function is the user's: whatever it raises is theirs to see
+        except Exception as error:  # the function is the user's, so any error of it is shown
             raise LgfError(
                 f"the forcing function failed ({type(error).__name__}: {error}); call it on t first."
             ) from error
@@ -98,7 +98,7 @@ class Forcing:
         t, values = self.samples[:, 0], self.samples[:, 1]
         steps = np.diff(t)
         if np.ptp(steps) > 1e-6 * steps.mean():
-            # four cells to the shortest usual step keep the resampling error far below that of the spline itself
+            # four cells per short step keep the resampling error far below that of the spline
             rows = int(
                 np.clip(4 * (t[-1] - t[0]) / np.quantile(steps, 0.05), 4 * len(t), max(_MOST_TABLE_ROWS, len(t)))
             )
@@ -148,7 +148,7 @@ class Forcing:
 
 
 def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
-    from scipy.interpolate import CubicSpline  # a third of the time that a process takes to solve its first equation
+    from scipy.interpolate import CubicSpline  # imported late: it takes a third of the time of a first solve
 
     return CubicSpline(t, values, bc_type="not-a-knot" if len(t) > 3 else "natural")
 

@@ -1,4 +1,4 @@
-"""A skeleton turned into register code.
+"""Compilation of a skeleton to register code.
 
 Registers: 0 is t; then come the columns of the frame (the state vector, then the highest derivatives), its inputs, the
 open constants, the literals and the results.
@@ -23,7 +23,7 @@ from lgf.solver.kernels.integrator import GENERAL, Flow
 from lgf.solver.kernels.machine import Program
 
 Formulas = tuple[tuple[str, Expression], ...]
-"""(input, formula in t) of the inputs that are known as formulas."""
+"""(input, formula in t) of the inputs with formulas."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CompiledEquation:
 
 @dataclass(frozen=True)
 class CompiledSkeleton:
-    """The programs of a skeleton, and what the fit must know about its constants."""
+    """The programs of a skeleton, and the roles of its constants for the fit."""
 
     frame: Frame
     n_constants: int
@@ -47,7 +47,7 @@ class CompiledSkeleton:
     equations: tuple[CompiledEquation, ...]
 
 
-@lru_cache(maxsize=1024)  # a candidate is fitted, refitted, judged and linearised
+@lru_cache(maxsize=1024)  # a candidate is compiled for its fit, refit, judgement and linearisation
 def compile_skeleton(skeleton: Skeleton, formulas: Formulas = ()) -> CompiledSkeleton:
     """The programs of a skeleton; in `flow` the given formulas are compiled in, other inputs are read from a table.
 
@@ -81,7 +81,7 @@ def compile_skeleton(skeleton: Skeleton, formulas: Formulas = ()) -> CompiledSke
 
 
 def _rates(skeleton: Skeleton, known: dict[Expression, Expression]) -> tuple[int, list[Expression]]:
-    """(degree in the highest derivative, the expressions of which the flow is made); see `Flow`."""
+    """(degree in the highest derivative, the output expressions of the flow); see `Flow`."""
     frame = skeleton.frame
     right_sides = skeleton.right_sides
     if right_sides is None:
@@ -100,7 +100,7 @@ def _rates(skeleton: Skeleton, known: dict[Expression, Expression]) -> tuple[int
 
 
 class _Emitter:
-    """Collects instructions; equal subexpressions are computed once."""
+    """A collector of instructions; equal subexpressions are computed once."""
 
     def __init__(self, frame: Frame, n_constants: int):
         self.variables = frame.positions
@@ -117,11 +117,11 @@ class _Emitter:
         if op in (machine.ADD, machine.MUL) and a > b:
             a, b = b, a
         key = (op, a, b, c)
-        found = self.known.get(key)
-        if found is None:
+        register = self.known.get(key)
+        if register is None:
             self.rows.append(key)
-            found = self.known[key] = -len(self.rows)
-        return found
+            register = self.known[key] = -len(self.rows)
+        return register
 
     def literal(self, value: float) -> int:
         position = self.literals.setdefault(value, len(self.literals))
@@ -137,10 +137,10 @@ class _Emitter:
             if e == T:
                 return 0
             return self.inputs[e.args[0]] if e.args[1] == SIGNAL else 1 + self.variables[Variable(*e.args)]
-        found = self.known.get(e)
-        if found is None:
-            found = self.known[e] = self._compute(e)
-        return found
+        register = self.known.get(e)
+        if register is None:
+            register = self.known[e] = self._compute(e)
+        return register
 
     def _compute(self, e: Expression) -> int:
         if e.head == "+":
@@ -217,7 +217,7 @@ def compile_expression(expression: Expression, frame: Frame, n_constants: int) -
 
 
 def _emit(expressions: Sequence[Expression], frame: Frame, n_constants: int, tabulated: bool = False) -> Program:
-    """The program of these expressions; `tabulated` says that it must look its inputs up before anything else."""
+    """The program of these expressions; if `tabulated`, it first looks its inputs up in a table."""
     emitter = _Emitter(frame, n_constants)
     outputs = [emitter.register(e) for e in expressions]
     temporaries_at = emitter.literals_at + len(emitter.literals)

@@ -1,4 +1,4 @@
-"""Solving a system slowly and tightly with SciPy: the judge of every result, independent of the kernels."""
+"""The reference solver: slow, accurate, by SciPy and independent of the kernels; it judges every result."""
 
 import math
 import warnings
@@ -25,7 +25,7 @@ Scalar = Callable[[Sequence[float]], float]
 
 
 class _OutOfEvaluations(Exception):
-    """Raised inside a solver to end it."""
+    """The solver has used up its evaluations."""
 
 
 def solve_by_reference(
@@ -41,13 +41,13 @@ def solve_by_reference(
     (its value and slope at t[0]); from there it is followed by continuity. Samples not reached are NaN.
     """
     start = state_vector(system.frame, initial)
-    tried = None
+    trajectory = None
     for solver in _SOLVERS:
-        tried = _attempt(solver, _Rates(system, inputs, float(t[0]), branch), start, t)
-        if tried.status in (SolveStatus.OK, SolveStatus.BLEW_UP):
+        trajectory = _attempt(solver, _Rates(system, inputs, float(t[0]), branch), start, t)
+        if trajectory.status in (SolveStatus.OK, SolveStatus.BLEW_UP):
             break
-    assert tried is not None
-    return tried
+    assert trajectory is not None
+    return trajectory
 
 
 def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.ndarray) -> Trajectory:
@@ -66,7 +66,7 @@ def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.n
     if not np.all(np.isfinite(values[0])):
         return Trajectory(t, values, columns, status=SolveStatus.SINGULAR)
     reached, status = 1, SolveStatus.OK
-    # a branch is told from its neighbours by extrapolation, so steps must be short against the record
+    # extrapolation distinguishes a branch from its neighbours, so steps must be short against the record
     max_step = float(np.ptp(t)) / 400 if rates.has_branches else np.inf
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -88,7 +88,7 @@ def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.n
                     break
         except _OutOfEvaluations:
             status = SolveStatus.OUT_OF_STEPS
-        except (ValueError, FloatingPointError):  # what SciPy raises when a slope is not finite
+        except (ValueError, FloatingPointError):  # SciPy raises these if a slope is not finite
             status = SolveStatus.SINGULAR
     if status is SolveStatus.OK and not np.all(np.isfinite(values)):
         status = SolveStatus.OUTSIDE_DOMAIN
@@ -152,7 +152,7 @@ class _Rates:
             return [math.nan] * len(self.frame.states)
 
     def accept(self, t: float, y: np.ndarray) -> None:
-        """Take this point as the one from which the branch goes on."""
+        """Extrapolates the branch from this point on."""
         if self.has_branches and t > self._time:
             (value,) = self(t, y)
             self._rate = (value - self._value) / (t - self._time)
@@ -183,7 +183,7 @@ def _newton(residual: Scalar, values: list[float], top: int, near: float) -> flo
 
 
 def scalar_function(expression: Expression, slots: Mapping[tuple[str, int], int]) -> Scalar:
-    """A plain Python function of a list of numbers; `slots` says where each symbol stands in it.
+    """A plain Python function of a list of numbers; `slots` maps each symbol to its index.
 
     It raises ValueError, ZeroDivisionError or OverflowError where the expression is undefined.
     """

@@ -1,4 +1,4 @@
-"""solve(system, initial, t, inputs) -> Trajectory with a status."""
+"""Solution of a system: the trajectory from an initial state, with a status."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ STATUSES = tuple(SolveStatus)  # in the order of the kernel's numbers
 Initial = Sequence[float] | Mapping[str, float]
 """The state vector in the frame's order, or by name."""
 Inputs = Mapping[str, Forcing | str] | Forcing | str | None
-"""Known inputs, or their formulas, by name; of a frame with one input that input alone."""
+"""Known inputs, or their formulas, by name; for a frame with one input, that input itself."""
 
 
 def solve(
@@ -39,7 +39,7 @@ def solve(
 
     Inputs replace those that the system has as formulas. An equation with several branches (a power of the highest
     derivative) follows the branch nearest to `branch` = (value, slope) of the highest derivative at t[0]; without it,
-    the one that pulls the state back towards zero. A variable of the state vector beyond its `limit` has blown up.
+    the one that restores the state towards zero. A variable of the state vector beyond its `limit` has blown up.
     Samples that were not reached are NaN, and the status says why.
 
     >>> import numpy as np
@@ -64,36 +64,36 @@ def solve(
 
 def state_vector(frame: Frame, initial: Initial) -> np.ndarray:
     """The initial state in the frame's order; LgfError unless every variable has one finite value."""
-    wanted = ", ".join(map(str, frame.variables))
+    expected = ", ".join(map(str, frame.variables))
     if isinstance(initial, Mapping):
         named = {frame.variable(str(name)): float(value) for name, value in initial.items()}
         missing = [str(v) for v in frame.variables if v not in named]
         if missing or len(named) != frame.dimension:
-            raise LgfError(f"the initial state gives {', '.join(map(str, initial)) or 'nothing'}; give {wanted}.")
+            raise LgfError(f"the initial state gives {', '.join(map(str, initial)) or 'nothing'}; give {expected}.")
         return np.array([named[v] for v in frame.variables])
     if len(initial) != frame.dimension:
         raise LgfError(
             f"the initial state has {len(initial)} values but the system has {frame.dimension}; "
-            f"give {wanted} at the first time."
+            f"give {expected} at the first time."
         )
     return np.asarray(initial, float)
 
 
 def known_inputs(system: System, inputs: Inputs) -> dict[str, Forcing]:
-    """The inputs that drive the system, by name: those given, then those that it has as formulas."""
+    """The inputs of the system by name: those in `inputs`, else its own formulas."""
     frame = system.frame
-    given: Mapping[str, Forcing]
+    forcings: Mapping[str, Forcing]
     if inputs is None:
-        given = {}
+        forcings = {}
     elif isinstance(inputs, Mapping):
-        given = {name: Forcing.from_formula(s) if isinstance(s, str) else s for name, s in inputs.items()}
+        forcings = {name: Forcing.from_formula(s) if isinstance(s, str) else s for name, s in inputs.items()}
     else:
         if len(frame.inputs) > 1:
             raise LgfError(f"the system has the inputs {', '.join(frame.inputs)}; say which one is given, by name.")
         forcing = Forcing.from_formula(inputs) if isinstance(inputs, str) else inputs
-        given = {frame.inputs[0]: forcing} if frame.inputs else {}
+        forcings = {frame.inputs[0]: forcing} if frame.inputs else {}
     own = {name: Forcing.from_formula(formula) for name, formula in system.formulas}
-    signals = {name: given.get(name) or own.get(name) for name in frame.inputs}
+    signals = {name: forcings.get(name) or own.get(name) for name in frame.inputs}
     missing = [name for name, s in signals.items() if s is None and signal(name) in system.skeleton.symbols]
     if missing:
         raise LgfError(
@@ -125,7 +125,7 @@ def _integrate(
     limit: ArrayLike,
     max_steps: int,
 ) -> tuple[np.ndarray, SolveStatus]:
-    """One trajectory: values (N, column), NaN where not reached."""
+    """The values (N, column) of one trajectory, NaN where not reached, and its status."""
     flow, constants, start, table = problem
     n = flow.n
     scale = _scale(start, flow.rates)
@@ -143,18 +143,18 @@ def _integrate(
 
 
 def _scale(start: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """A typical absolute value of each variable: the largest of its state at the start, else that of any state."""
+    """A typical absolute value of each variable: the largest of its state at the start, else of any state."""
     sizes = np.abs(start)
     largest = float(sizes.max(initial=0.0)) or 1.0
     return np.concatenate([np.full(len(s), s.max() or largest) for s in np.split(sizes, rates[:-1] + 1)])
 
 
 def _restoring_branch(problem: _InitialValueProblem, t: np.ndarray) -> tuple[float, float]:
-    """(value, slope) of the highest derivative on the branch that pulls the state back, by trials of some guesses."""
+    """(value, slope) of the highest derivative on the branch that restores the state, the best of several guesses."""
     step = 1e-3 * float(t[-1] - t[0]) if len(t) > 1 else 1e-3
     ahead = t[0] + step * np.array([0.0, 0.5, 1.0])
     size = float(np.max(np.abs(problem.start))) or 1.0
-    best, found = np.inf, (0.0, 0.0)
+    least_pull, best_branch = np.inf, (0.0, 0.0)
     for value in size * np.array([0.0, -1.0, 1.0, -30.0, 30.0, -1000.0, 1000.0]):
         for slope in size / step * np.array([0.0, -1.0, 1.0]):
             values, status = _integrate(problem, ahead, (value, slope), 1e-6, 1e12, 2000)
@@ -162,6 +162,6 @@ def _restoring_branch(problem: _InitialValueProblem, t: np.ndarray) -> tuple[flo
             if status is not SolveStatus.OK or not np.all(np.isfinite(top)):
                 continue
             pull = float(top[-1] * values[-1, 0])
-            if pull < best - 1e-12 * abs(pull):
-                best, found = pull, (float(top[0]), float(top[-1] - top[0]) / step)
-    return found
+            if pull < least_pull - 1e-12 * abs(pull):
+                least_pull, best_branch = pull, (float(top[0]), float(top[-1] - top[0]) / step)
+    return best_branch

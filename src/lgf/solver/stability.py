@@ -1,9 +1,9 @@
 """Stability of a system: Lyapunov's indirect method, and a numerical test where it is inconclusive.
 
-Inputs do not count: stability is a property of the unforced system. For an autonomous system that gives its highest
-derivatives directly the equilibria are the rest states, and the eigenvalues of the Jacobian of the first-order form
-decide. Everything else (explicit time, several branches, eigenvalues on the imaginary axis, no equilibrium in reach) is
-left to trajectories from sampled states: they must stay bounded.
+Stability is a property of the unforced system, so inputs are ignored. For an explicit autonomous system the
+equilibria are the rest states, and the eigenvalues of the Jacobian of the first-order form decide. In all other cases
+(explicit time, several branches, eigenvalues on the imaginary axis, no equilibrium in reach) trajectories from sampled
+states must stay bounded.
 """
 
 from dataclasses import dataclass, replace
@@ -21,20 +21,20 @@ from lgf.solver.solve import STATUSES, solve
 
 
 class Verdict(StrEnum):
-    """The three answers."""
+    """The three verdicts."""
 
     STABLE = "stable"
     UNSTABLE = "unstable"
     UNKNOWN = "unknown"
 
     def contradicts(self, known: bool | None) -> bool:
-        """Whether it is the opposite of what is known, True being stable."""
+        """Whether the verdict contradicts the known stability."""
         return (known is True and self is Verdict.UNSTABLE) or (known is False and self is Verdict.STABLE)
 
 
 @dataclass(frozen=True)
 class Stability:
-    """A verdict and, in one sentence, why."""
+    """A verdict and its reason in one sentence."""
 
     verdict: Verdict
     reason: str
@@ -45,12 +45,12 @@ class Stability:
 
 @dataclass(frozen=True)
 class StabilitySettings:
-    """How far equilibria are looked for, and how long trajectories are followed."""
+    """Limits of the search for equilibria and of the trajectories."""
 
     reach: float = 10.0  # in units of the size of the states
-    n_points: int = 2001  # of the grid on which the equilibria of one state are looked for
-    n_starts: int = 200  # of Newton's method, by which those of several states are found
-    n_near: int = 40  # equilibria examined
+    n_points: int = 2001  # of the grid for the equilibria of one state
+    n_starts: int = 200  # of Newton's method, for those of several states
+    n_near: int = 40  # equilibria examined, nearest to zero
     growth: float = 10.0  # a trajectory that ends beyond this many times its start has grown
     max_steps: int = 4000
 
@@ -210,7 +210,7 @@ def _by_trajectories(
     settings: StabilitySettings,
     why: str,
 ) -> Stability:
-    """The verdict of eight trajectories of the unforced system from sampled states of the given size."""
+    """The verdict from eight trajectories of the unforced system that start at sampled states of this size."""
     t = np.linspace(*window, 201)
     starts = sizes[:, None] * np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.flow.n, LANES))
     limit = 1e3 * settings.growth * float(sizes.max())

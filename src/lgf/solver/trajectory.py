@@ -13,7 +13,7 @@ from lgf.expression.frame import Variable
 
 
 class SolveStatus(StrEnum):
-    """How a solve ended."""
+    """The outcome of a solve."""
 
     OK = "ok"
     BLEW_UP = "blew_up"
@@ -31,7 +31,7 @@ def read_only(values: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Columns over time: `values` (N, K) holds one variable a column, NaN where it was not reached.
+    """Columns over time: `values` (N, K) holds one variable per column, NaN where it was not reached.
 
     `trajectory["prey"]` and `trajectory["x'"]` are columns by name; `.u`, `.du` and `.d2u` are the first state and its
     derivatives. `inputs` are the known inputs at the same times.

@@ -1,1 +1,1 @@
-"""From a recipe to a trained model."""
+"""Training of a model from a recipe."""

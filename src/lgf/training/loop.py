@@ -1,4 +1,4 @@
-"""The one training loop: epochs, schedule, early stopping, checkpoints from which it resumes exactly."""
+"""The training loop: epochs, schedule, early stopping, checkpoints for exact resumption."""
 
 import json
 import math
@@ -21,7 +21,7 @@ LARGEST_GRADIENT = 0.5
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands after an epoch; of the corpus, epochs are sentences and there is no loss."""
+    """Progress of a training after an epoch. For the corpus, epochs count sentences and there is no loss."""
 
     stage: str
     epoch: int
@@ -34,7 +34,7 @@ class Progress:
 
 @dataclass
 class _State:
-    """What a checkpoint holds besides weights and the optimiser's moments."""
+    """The part of a checkpoint besides weights and the optimiser's moments."""
 
     epoch: int = 0
     best: float = math.inf
@@ -54,23 +54,23 @@ def fit(
     exact: Callable[[], float] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> float:
-    """Trains `model` in place to the weights of least validation loss, which is returned.
+    """The least validation loss; `model` is trained in place and left with the weights that reach it.
 
-    `loss` takes row numbers; rows n_train .. n_train + n_held_out - 1 validate. Every epoch draws from a generator
-    of its own, seeded by seed and epoch, so a training resumed from its `checkpoint` ends as if never interrupted.
+    `loss` takes row numbers; rows n_train .. n_train + n_held_out - 1 validate. Each epoch has its own random
+    generator, seeded by seed and epoch, so a training resumed from its `checkpoint` gives the same result.
     """
     optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
     best = {name: value.clone() for name, value in model.state_dict().items()}
     state = _State()
     if checkpoint is not None and checkpoint.is_file():
         state = _restore(checkpoint, model, optimiser, best)
-    begun, first = time.monotonic(), state.epoch
+    started, first = time.monotonic(), state.epoch
     held_out = torch.arange(n_train, n_train + n_held_out)
     while state.epoch < settings.epochs and state.waited < settings.patience:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed * 1_000_003 + state.epoch)
-            trained = _epoch(model, loss, optimiser, torch.randperm(n_train), settings, state)
-            # The same noise at every epoch, so that validation losses compare.
+            train_loss = _epoch(model, loss, optimiser, torch.randperm(n_train), settings, state)
+            # The same noise in every epoch makes validation losses comparable.
             torch.manual_seed(seed)
             validation = _validate(model, loss, held_out, settings.batch)
         state.epoch += 1
@@ -84,9 +84,9 @@ def fit(
         if checkpoint is not None:
             _save(checkpoint, model, optimiser, best, state)
         if progress is not None:
-            left = (time.monotonic() - begun) / (state.epoch - first) * (settings.epochs - state.epoch)
+            left = (time.monotonic() - started) / (state.epoch - first) * (settings.epochs - state.epoch)
             share = None if exact is None else exact()
-            progress(Progress(stage, state.epoch, settings.epochs, trained, validation, share, left))
+            progress(Progress(stage, state.epoch, settings.epochs, train_loss, validation, share, left))
     model.load_state_dict(best)
     model.eval()
     return state.best
@@ -106,7 +106,7 @@ def _epoch(
     for i, batch in enumerate(batches):
         done = (state.epoch + i / len(batches)) / settings.epochs
         for group in optimiser.param_groups:
-            group["lr"] = settings.learning_rate * _share(settings.schedule, done, state.rate)
+            group["lr"] = settings.learning_rate * _rate_factor(settings.schedule, done, state.rate)
         value = loss(batch)
         optimiser.zero_grad()
         value.backward()
@@ -116,8 +116,8 @@ def _epoch(
     return total / len(rows)
 
 
-def _share(schedule: str, done: float, rate: float) -> float:
-    """The learning rate's share at that part of the training; the first twentieth of a cosine warms up."""
+def _rate_factor(schedule: str, done: float, rate: float) -> float:
+    """The factor of the learning rate at progress `done`; the cosine schedule warms up for the first 5 %."""
     return rate if schedule == "plateau" else min(20 * done + 0.01, 0.5 * (1 + math.cos(math.pi * done)))
 
 
@@ -135,7 +135,7 @@ def _save(
     for number, moments in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{number}.{name}": value for name, value in moments.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and renamed: an interruption leaves the checkpoint before.
+    # Written to a second file and renamed, so an interruption leaves the previous checkpoint intact.
     part = path.with_suffix(".part")
     save_file({name: value.contiguous() for name, value in tensors.items()}, part, {"state": json.dumps(asdict(state))})
     part.replace(path)

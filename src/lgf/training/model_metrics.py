@@ -1,4 +1,4 @@
-"""What a trained model is worth: the figures that go into its bundle."""
+"""Quality metrics of a trained model, stored in its bundle."""
 
 from collections import Counter
 from typing import Any
@@ -22,7 +22,7 @@ SHOWN = 3
 
 
 def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoencoder | None) -> dict[str, Any]:
-    """All figures, on the last `n_held_out` sentences of the corpus; `plain` was trained without behavioural loss."""
+    """All metrics, on the last `n_held_out` sentences of the corpus; `plain` has no behavioural loss."""
     grammar, model = bundle.grammar, bundle.autoencoder
     unseen = np.asarray(corpus.derivations[-n_held_out:], dtype=np.int64)
     rng = np.random.default_rng(bundle.seed)
@@ -47,7 +47,7 @@ def measure(bundle: ModelBundle, corpus: Corpus, n_held_out: int, plain: Autoenc
 
 
 def skeleton(grammar: Grammar, derivation: Derivation) -> Skeleton | None:
-    """The equation of the least order that the derivation says, None if it says none."""
+    """The derivation's equation, in the lowest possible order; None if it gives no equation."""
     try:
         return skeleton_of(grammar.template, spell(grammar, derivation))
     except NoEquation:
@@ -55,7 +55,7 @@ def skeleton(grammar: Grammar, derivation: Derivation) -> Skeleton | None:
 
 
 def _free(bundle: ModelBundle, corpus: Corpus) -> dict[str, Any]:
-    """Unguided samples, compared with the corpus they were learned from."""
+    """Statistics of unguided samples, and of the training corpus for comparison."""
     grammar = bundle.grammar
     drawn = unpad(grammar, decode(bundle.autoencoder, sample(bundle.denoiser, DRAWN, bundle.seed)))
     known = unpad(grammar, np.asarray(corpus.derivations[:: max(1, len(corpus) // 5000)]))
@@ -76,7 +76,7 @@ def _free(bundle: ModelBundle, corpus: Corpus) -> dict[str, Any]:
 
 
 def _guided(bundle: ModelBundle) -> dict[str, float]:
-    """How often guidance alone gives the wanted order."""
+    """The share of samples guided to an order that have it."""
     if "order" not in bundle.predictors:
         return {}
     temperature = FlowSettings().static_temperature
@@ -84,15 +84,15 @@ def _guided(bundle: ModelBundle) -> dict[str, float]:
     for order in (1, 2):
         guides = [Guide(bundle.predictors["order"], order, temperature)]
         tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
-        found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
-        result[f"guided_to_order_{order}"] = sum(s is not None and s.frame.orders[0] == order for s in found) / len(
-            found
+        skeletons = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
+        result[f"guided_to_order_{order}"] = sum(s is not None and s.frame.orders[0] == order for s in skeletons) / len(
+            skeletons
         )
     return result
 
 
 def _neighbours(grammar: Grammar, model: Autoencoder, rows: np.ndarray) -> dict[str, list[str]]:
-    """A few sentences and those nearest to them in the latent."""
+    """A few sentences with their nearest neighbours in the latent space."""
     sentences = [spell(grammar, d) for d in unpad(grammar, rows)]
     return {sentences[i]: [sentences[j] for j in nearest(model, rows, i, SHOWN)] for i in range(min(SHOWN, len(rows)))}
 
@@ -106,8 +106,8 @@ def _complete(grammar: Grammar, derivation: Derivation) -> bool:
 
 
 def _structure(grammar: Grammar, derivation: Derivation) -> str:
-    found = skeleton(grammar, derivation)
-    return "" if found is None else found.structure
+    equation = skeleton(grammar, derivation)
+    return "" if equation is None else equation.structure
 
 
 def _summands(grammar: Grammar, derivation: Derivation) -> int:

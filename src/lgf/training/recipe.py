@@ -1,4 +1,4 @@
-"""How a model is trained, read from a TOML file in which every misspelt key is an error."""
+"""Training recipes, read from TOML files; a misspelt key is an error."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +15,10 @@ from lgf.settings.toml_tables import described, read_table
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """One training: at most `epochs`, ended early when `patience` epochs bring no smaller validation loss.
+    """Settings of one training; it ends early after `patience` epochs without a smaller validation loss.
 
-    schedule "cosine" falls to zero over the epochs; "plateau" is the paper's, times 0.9 after a quarter of the
-    patience without progress, not below a tenth.
+    schedule "cosine" falls to zero over the epochs; "plateau" (the paper's) multiplies the learning rate by 0.9 after
+    each quarter of the patience without progress, down to a tenth.
     """
 
     epochs: Count
@@ -31,7 +31,7 @@ class TrainingRecipe:
 
 @dataclass(frozen=True)
 class CorpusRecipe:
-    """The sentences to train on, and the share of them that only validates."""
+    """The training corpus, and the share of its sentences held out for validation."""
 
     size: Annotated[int, Field(ge=10)] = 50_000
     seed: Tally = 0
@@ -63,7 +63,7 @@ class PredictorRecipe:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides what a trained model is."""
+    """All settings of a training."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     grammar: str
@@ -75,7 +75,7 @@ class Recipe:
 
 
 def load_recipe(path: str | Path) -> Recipe:
-    """The recipe in the file; LgfError names the first key that is wrong. A grammar's path is taken from there."""
+    """The recipe in the file; LgfError names the first wrong key. A grammar path is relative to the file."""
     file = Path(path)
     recipe = described(Recipe, read_table(file), file.name)
     beside = file.parent / recipe.grammar

@@ -1,4 +1,4 @@
-"""From a recipe to a bundle: corpus, autoencoder, denoiser, predictors, measures."""
+"""The stages of training a bundle: corpus, autoencoder, denoiser, predictors, metrics."""
 
 import platform
 import shutil
@@ -36,10 +36,10 @@ def train(
     resume: bool = False,
     progress: Report | None = None,
 ) -> ModelBundle:
-    """The model that the recipe describes, saved in folder `out`; meanwhile its work lies in `out`/work.
+    """The model that the recipe describes, saved in folder `out`; intermediate files are in `out`/work.
 
-    With `resume` the corpus and the checkpoints there are used and the training goes on where it was; the result is
-    that of an uninterrupted one.
+    With `resume` the training continues from the corpus and checkpoints there. The result is the same as without
+    interruption.
     """
     plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     try:
@@ -63,7 +63,7 @@ def train(
     )  # fmt: skip
     plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
     save_bundle(bundle, out)
-    # Measured as it will be used: in the precision in which it is kept.
+    # The metrics are those of the stored half-precision weights.
     bundle = load_bundle(out)
     bundle = replace(bundle, metrics=measure(bundle, corpus, n_held_out, plain))
     save_bundle(bundle, out)
@@ -80,7 +80,7 @@ def train_autoencoder(
     progress: Report | None = None,
     stage: str = "autoencoder",
 ) -> Autoencoder:
-    """The trained autoencoder; the last `n_held_out` sentences of the corpus only validate."""
+    """The trained autoencoder; the last `n_held_out` sentences of the corpus are for validation only."""
     settings = plan.autoencoder
     derivations = np.asarray(corpus.derivations, dtype=np.int64)
     with torch.random.fork_rng(devices=[]):
@@ -117,7 +117,7 @@ def train_denoiser(
     work: Path | None = None,
     progress: Report | None = None,
 ) -> Denoiser:
-    """The trained denoiser of the corpus's tokens, whose slots are shuffled anew each time they are seen."""
+    """The trained denoiser of the corpus's tokens; slots are shuffled in every batch."""
     layout = autoencoder.layout
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
@@ -140,25 +140,25 @@ def train_predictors(
     work: Path | None = None,
     progress: Report | None = None,
 ) -> dict[str, Predictor]:
-    """The trained predictors of order, autonomy and forcing, of those that the corpus tells apart.
+    """The trained predictors of order, autonomy and forcing, except those that are constant in the corpus.
 
-    They learn from the corpus and from the flow's own samples, which also hold what the corpus does not: sentences
-    that are no equation (order 0), and codes that no sentence has.
+    They are trained on the corpus and on samples of the flow. The samples add sentences that are no equation (order 0)
+    and codes that no sentence has.
     """
     grammar = autoencoder.grammar
     drawn = sample(denoiser, plan.predictors.own_samples, plan.seed)
-    found = [skeleton(grammar, derivation) for derivation in unpad(grammar, decode(autoencoder, drawn))]
-    known = [s is not None and s.frame.orders[0] <= 2 for s in found]
+    skeletons = [skeleton(grammar, derivation) for derivation in unpad(grammar, decode(autoencoder, drawn))]
+    valid = [s is not None and s.frame.orders[0] <= 2 for s in skeletons]
     labels = {
-        "order": ([0 if s is None or s.frame.orders[0] > 2 else s.frame.orders[0] for s in found], corpus.order),
-        "autonomous": ([s is not None and s.autonomous for s in found], corpus.autonomous),
-        "forced": ([s is not None and s.forced for s in found], corpus.forced),
+        "order": ([0 if s is None or s.frame.orders[0] > 2 else s.frame.orders[0] for s in skeletons], corpus.order),
+        "autonomous": ([s is not None and s.autonomous for s in skeletons], corpus.autonomous),
+        "forced": ([s is not None and s.forced for s in skeletons], corpus.forced),
     }
     predictors = {}
     for name, (of_drawn, of_corpus) in labels.items():
         if len(np.unique(of_corpus)) < 2:
             continue
-        rows = np.ones(len(drawn), dtype=bool) if name == "order" else np.array(known, dtype=bool)
+        rows = np.ones(len(drawn), dtype=bool) if name == "order" else np.array(valid, dtype=bool)
         x = torch.cat([torch.from_numpy(drawn[rows]).long(), tokens])
         y = torch.from_numpy(np.concatenate([np.asarray(of_drawn, dtype=int)[rows], of_corpus])).long()
         predictors[name] = _train_predictor(plan, denoiser, x, y, name, n_held_out, work, progress)
@@ -189,7 +189,7 @@ def _train_predictor(
 def _without_behaviour(
     plan: Recipe, grammar: Grammar, corpus: Corpus, n_held_out: int, work: Path, progress: Report | None
 ) -> Autoencoder | None:
-    """The same autoencoder trained without the behavioural loss, to show what that loss is worth."""
+    """The same autoencoder trained without the behavioural loss, for comparison."""
     if plan.autoencoder.weight == 0:
         return None
     plain = replace(plan, autoencoder=replace(plan.autoencoder, weight=0.0))
@@ -197,12 +197,12 @@ def _without_behaviour(
 
 
 def _corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report | None) -> Corpus:
-    begun = time.monotonic()
+    started = time.monotonic()
 
-    def report(found: int, size: int) -> None:
-        if progress is not None and found:
-            left = (time.monotonic() - begun) / found * (size - found)
-            progress(Progress("corpus", found, size, None, None, None, left))
+    def report(done: int, size: int) -> None:
+        if progress is not None and done:
+            left = (time.monotonic() - started) / done * (size - done)
+            progress(Progress("corpus", done, size, None, None, None, left))
 
     if not (folder / "corpus.json").is_file():
         make_corpus(grammar, plan.corpus.size, plan.corpus.seed, progress=report).save(folder)

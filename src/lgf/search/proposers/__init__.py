@@ -1,1 +1,1 @@
-"""Where proposals come from, one file each."""
+"""Proposers of skeletons."""

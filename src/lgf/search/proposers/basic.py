@@ -197,7 +197,7 @@ class MixedProposer:
 
     def __init__(self, parts: Sequence[tuple[Proposer | None, float]]):
         remaining = [sum(share for _, share in parts[i:]) for i in range(len(parts))]
-        # Each share is relative to what the proposers before remaining over; the last proposer fills the rest.
+        # Each share is of the proposals still missing after the proposers before; the last one fills the rest.
         usable = [(p, share / rest) for (p, share), rest in zip(parts, remaining, strict=True) if p is not None]
         self._parts = [*usable[:-1], (usable[-1][0], 1.0)]
 

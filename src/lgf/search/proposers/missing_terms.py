@@ -103,7 +103,7 @@ class Comparison:
         self._with_own, self._with_residual = products[:, :-1], products[:, -1]
 
     def explained(self, rows: list[int], value: float = 0.0, row: int = 0) -> tuple[float, np.ndarray]:
-        """(residual not explained by the candidate's own responses `rows`, share of it that each term explains).
+        """(squared residual left by the candidate's own responses `rows`, share of it that each term explains).
 
         If a term is removed, `value` times its own response, `row`, is added back to the residual.
         """

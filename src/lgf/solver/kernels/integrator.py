@@ -35,14 +35,14 @@ class Flow(NamedTuple):
     program: Program
     degree: int
     n: int  # length of the state vector
-    rates: np.ndarray  # int64 [state]: where in the state vector the variable stands that a state's equation drives
+    rates: np.ndarray  # int64 [state]: position in the state vector of the variable that the state's equation drives
 
 
 GENERAL = -1  # the highest derivative is found by Newton's method on the residual
 
 
 class Options(NamedTuple):
-    """How a system is solved."""
+    """Options of the integrator."""
 
     rtol: float
     atol: np.ndarray  # [n]
@@ -55,18 +55,18 @@ class Options(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Memory of the integrator, and where its results go."""
+    """Memory and results of the integrator."""
 
     R: np.ndarray  # [register, lane]
     S: np.ndarray  # [N_WORK, lane]
     K: np.ndarray  # [N_STAGES, n, lane]
     Y: np.ndarray  # [sample, column, lane] the trajectories: the state vector, then the highest derivatives
-    reached: np.ndarray  # [lane] how many samples are filled
-    status: np.ndarray  # [lane] how the lane ended
+    reached: np.ndarray  # [lane] number of samples filled
+    status: np.ndarray  # [lane] final status
 
 
 def make_workspace(flow: Flow, samples: int) -> Workspace:
-    """Memory for trajectories of so many samples."""
+    """Memory for trajectories of this many samples."""
     return Workspace(
         np.zeros((flow.program.n_registers, LANES)),
         np.zeros((N_WORK, LANES)),
@@ -116,7 +116,7 @@ def _polynomial_root(R, outputs, degree, k, guess):
             return -c / b
         square = b * b - 4.0 * a * c
         if square < 0.0:
-            # A double root may come out slightly complex; anything more has no real root.
+            # Rounding may make a double root slightly complex; otherwise there is no real root.
             if square < -1e-9 * (b * b + abs(4.0 * a * c)):
                 return np.nan
             square = 0.0

@@ -11,7 +11,7 @@ from lgf.solver.kernels.machine import WIDE, evaluate_wide
 def moments(program, constants, t, columns, largest):
     """(mean, deviation) of the first output at every sample over the rows of constants [draw, p].
 
-    Values are cut at +-largest before they enter the moments; what is not a number counts as `largest`.
+    Values are clipped at +-largest before the moments; NaN counts as `largest`.
     """
     draws = constants.shape[0]
     N = t.shape[0]

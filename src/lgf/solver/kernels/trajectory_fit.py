@@ -16,7 +16,7 @@ from lgf.solver.kernels.machine import LANES
 
 
 class Record(NamedTuple):
-    """What was measured, in arrays.
+    """The measured data as arrays.
 
     Experiments stand one after the other; those of experiment e are the samples first[e] .. first[e + 1] - 1 and the
     table rows table_first[e] .. table_first[e + 1] - 1. Columns are those of the frame.
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How long and how closely the unknowns are searched for."""
+    """Budgets and tolerances of the search for the unknowns."""
 
     rtol: float
     max_steps: int  # of one solve
@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The memory of a fit, made once."""
+    """The memory of a fit, allocated once."""
 
     integrator: Workspace
     y: np.ndarray  # [n, lane]
@@ -131,7 +131,7 @@ def _add_loss(record, e, N, Y, reached, columns):
 
 @njit(**INNER)
 def _prior_loss(record, p, X, loss):
-    """Add to the loss what the unknown initial values cost for leaving their first guess."""
+    """Add the prior of the unknown initial values, their squared distance from the first guess, to the loss."""
     for e in range(record.initial.shape[0]):
         for d in range(record.initial.shape[1]):
             free = record.unknown[e, d]
@@ -344,7 +344,7 @@ def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
             steps += tried
             solves += P + 1
             best = min(best, loss)
-            # A trial that needs far more steps than the point it leaves is no improvement worth waiting for.
+            # A trial that needs far more steps than the current point is not worth its time.
             patience = min(max_steps, 2 * tried + 50)
         if settled or iteration == search.max_iterations:
             break
