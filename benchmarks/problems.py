@@ -10,7 +10,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from lgf.data.knowledge import Knowledge
-from lgf.data.observation import Observation, Problem
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
 from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame, Variable

@@ -13,7 +13,7 @@ from benchmarks.peers.asking import names as peer_names
 from benchmarks.problems import NamedProblem
 from benchmarks.recording import RESULTS, append, digest, rows
 from benchmarks.surroundings import load_average, machine, versions
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.equation.system import System
 from lgf.fit.settings import FitMethod
 from lgf.grammar import load_grammar

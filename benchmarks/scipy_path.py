@@ -12,7 +12,7 @@ import sympy
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.sympy_conversion import to_sympy
 from lgf.expression.tree import signal, substitute

@@ -10,7 +10,7 @@ from benchmarks.choosing import chosen, true_skeleton
 from benchmarks.problems import frame_of, problem_named
 from benchmarks.scipy_path import FAILED, fit_by_scipy
 from benchmarks.timing import best_time
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.fit.constants import fit_constants
 from lgf.fit.target import Target, make_target
 from lgf.grammar import load_grammar

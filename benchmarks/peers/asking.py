@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.peers.exchange import WORST
 from benchmarks.problems import frame_of
 from benchmarks.surroundings import ROOT
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.smoothing.complete import complete
 
 ENVIRONMENTS = ROOT / ".venv-peers"

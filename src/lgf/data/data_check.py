@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from lgf.data.noise import neighbour_distances, rough_noise
-from lgf.data.observation import Observation, Problem
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
 from lgf.expression.frame import Variable
 from lgf.solver.forcing import Forcing
 

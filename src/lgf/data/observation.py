@@ -1,22 +1,17 @@
-"""Observation, the measurements of one experiment; Problem, the experiments with the prior knowledge."""
+"""Observation: the measurements of one experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lgf.data.knowledge import Knowledge
 from lgf.errors import LgfError, quoted
-from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable, check_name
-from lgf.expression.parse import ReadingError, read_expression
-from lgf.expression.tree import Expression
+from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import read_only
 
 LEAST_SAMPLES = 3
-MOST_SAMPLES = 200_000  # of all experiments; a fit of more takes seconds and gains nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,121 +69,6 @@ class Observation:
     def column(self, variable: Variable) -> np.ndarray | None:
         """The measured values of this variable, or None."""
         return self.values[:, self.columns.index(variable)] if variable in self.columns else None
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """One or more experiments of the same system, and the prior knowledge about it."""
-
-    observations: tuple[Observation, ...]
-    knowledge: Knowledge = field(default_factory=Knowledge)
-
-    def __post_init__(self):
-        if isinstance(self.observations, Observation):
-            object.__setattr__(self, "observations", (self.observations,))
-        object.__setattr__(self, "observations", tuple(self.observations))
-        if not self.observations:
-            raise LgfError("there is no experiment in the data; give at least one.")
-        if self.n_samples > MOST_SAMPLES:
-            every = -(-self.n_samples // MOST_SAMPLES)
-            raise LgfError(
-                f"there are {self.n_samples:,} samples but at most {MOST_SAMPLES:,} are searched; "
-                f"average every {every}, or keep one of them."
-            )
-        for observation in self.observations:
-            self._check(observation)
-        self._check_knowledge()
-
-    def _check(self, observation: Observation) -> None:
-        where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
-        for name in observation.states:
-            order = self.knowledge.order_of(name)
-            if order is None:
-                continue
-            highest = max(v.derivative for v in observation.columns if v.name == name)
-            if highest > order:
-                raise LgfError(
-                    f"{where}: derivative {highest} of {name} was measured but order {order} is said to be known; "
-                    f"leave the order open or set it to at least {highest}."
-                )
-            values = [v for v in observation.initial if v.name == name]
-            if any(v.derivative >= order for v in values):
-                raise LgfError(
-                    f"{where}: the initial state has {len(values)} values but an equation of "
-                    f"order {order} takes {order}; give {name}(t0) and its derivatives below the order."
-                )
-        if self.knowledge.forced is False and observation.inputs:
-            raise LgfError(f"{where} has a forcing but the system is said to be unforced; drop one of the two.")
-
-    def _check_knowledge(self) -> None:
-        frame, known = self.frames[-1], self.knowledge
-        for term in (*(known.bounds or {}), *(known.required or ())):
-            try:
-                read_expression(term, frame)
-            except ReadingError as error:
-                raise LgfError(f"the term {quoted(term)} cannot be read: {error.message}.") from error
-        names = ("t", *map(str, frame.columns))
-        for name in known.variables or ():
-            if name not in names:
-                raise LgfError(f"the variable {quoted(name)} is not known; choose from {', '.join(names)}.")
-        if isinstance(known.order, Mapping):
-            for name in known.order:
-                if name not in self.states:
-                    raise LgfError(f"the order of {quoted(name)} is given; the states are {', '.join(self.states)}.")
-
-    @cached_property
-    def states(self) -> tuple[str, ...]:
-        """The names of the states, in the order of their first column."""
-        return tuple(dict.fromkeys(name for o in self.observations for name in o.states))
-
-    @cached_property
-    def inputs(self) -> tuple[str, ...]:
-        """The names of the known inputs."""
-        names = [*self.knowledge.inputs, *(name for o in self.observations for name in o.inputs)]
-        return tuple(dict.fromkeys(names))
-
-    @cached_property
-    def frames(self) -> tuple[Frame, ...]:
-        """The frames that a system may have, lowest order first.
-
-        Orders that are not known are 1 and 2 for a single state, as far as the measured derivatives allow, and the
-        least possible for several.
-        """
-        highest = dict.fromkeys(self.states, 1)
-        for observation in self.observations:
-            for name, derivative in observation.columns:
-                highest[name] = max(highest[name], derivative)
-        known = {name: self.knowledge.order_of(name) for name in self.states}
-        if len(self.states) == 1 and known[self.states[0]] is None:
-            name, least = self.states[0], highest[self.states[0]]
-            return tuple(Frame(((name, order),), self.inputs) for order in range(least, max(2, least) + 1))
-        return (Frame(tuple((name, known[name] or highest[name]) for name in self.states), self.inputs),)
-
-    @cached_property
-    def formulas(self) -> tuple[tuple[str, Expression], ...]:
-        """(input, formula) of the inputs that are the same formula in every experiment."""
-        formulas: list[tuple[str, Expression]] = []
-        for name in self.inputs:
-            signals = [self.signals(e).get(name) for e in range(len(self.observations))]
-            distinct = {None if s is None else s.formula for s in signals}
-            formula = distinct.pop() if len(distinct) == 1 else None
-            if formula is not None:
-                formulas.append((name, formula))
-        return tuple(formulas)
-
-    @property
-    def forced(self) -> bool | None:
-        """Whether a known input drives the system; None if unknown."""
-        return True if self.inputs else self.knowledge.forced
-
-    @property
-    def n_samples(self) -> int:
-        """The number of measured values in all experiments."""
-        return sum(o.n_samples for o in self.observations)
-
-    def signals(self, experiment: int = 0) -> dict[str, Forcing]:
-        """The known inputs of this experiment by name: its own, else those known for all."""
-        return {**self.knowledge.inputs, **self.observations[experiment].inputs}
 
 
 def _numbers(values: Any, what: str) -> np.ndarray:

@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 from lgf.data.column_roles import DEFAULT_INPUT
 from lgf.data.experiments import read_observations
 from lgf.data.knowledge import Knowledge
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.errors import LgfError, quoted
 from lgf.solver.forcing import Forcing
 

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from lgf.data.noise import rounding_error
-from lgf.data.observation import Observation, Problem
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import SIGNAL, Expression

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import canonical

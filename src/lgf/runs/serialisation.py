@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from lgf.data.knowledge import Knowledge
-from lgf.data.observation import Observation, Problem
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression

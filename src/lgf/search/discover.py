@@ -10,7 +10,8 @@ import numpy as np
 
 from lgf import __version__
 from lgf.data.knowledge import Knowledge
-from lgf.data.observation import Observation, Problem
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.frame import Frame, Variable

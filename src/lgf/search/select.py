@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from lgf.data.observation import Problem
+from lgf.data.problem import Problem
 from lgf.equation.simplification import SimplifySettings, simplify
 from lgf.expression.frame import Frame
 from lgf.fit.constants import fit_constants
