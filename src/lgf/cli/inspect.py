@@ -72,7 +72,7 @@ def simulate(
     """Solve the equation of a run from any initial state, with any input, and write a table."""
     import numpy as np
 
-    from lgf.cli.problem import parse_initial
+    from lgf.cli.problem import parse_initial, parse_inputs
     from lgf.errors import LgfError
     from lgf.runs.folder import read_run, write_atomically
     from lgf.solver.trajectory import SolveStatus
@@ -89,8 +89,8 @@ def simulate(
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
     if start is not None:
-        solved = result.simulate(t, start, forcing)
-    elif forcing is not None:
+        solved = result.simulate(t, start, parse_inputs(forcing) or None)
+    elif forcing:
         raise LgfError("a new forcing needs an initial state; give it by --initial.")
     else:
         solved = result.trajectory(0, t)

@@ -13,8 +13,10 @@ Value = Annotated[list[str] | None, typer.Option(help="Column of measured values
 Derivative = Annotated[
     list[int] | None, typer.Option(help="Measured quantity of each value column: 0 is u, 1 is u', 2 is u''.")
 ]
-ForcingFormula = Annotated[str | None, typer.Option(help="Known input as a formula in t, such as cos(2*t).")]
-ForcingColumn = Annotated[str | None, typer.Option(help="Column of the known input.")]
+ForcingFormula = Annotated[
+    list[str] | None, typer.Option(help="Known input as a formula in t: cos(2*t), or name=cos(2*t). Repeatable.")
+]
+ForcingColumn = Annotated[list[str] | None, typer.Option(help="Column of a known input. Repeatable.")]
 Experiment = Annotated[str | None, typer.Option(help="Column that identifies the experiments.")]
 Weight = Annotated[str | None, typer.Option(help="Column of sample weights.")]
 Initial = Annotated[str | None, typer.Option(help="Known initial values, as u,u',... or x=1,y=2. Others are fitted.")]

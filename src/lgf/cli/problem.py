@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lgf.data import Knowledge, Problem, Record, make_inputs, read_observations, records
+from lgf.data.column_roles import DEFAULT_INPUT
 from lgf.errors import LgfError, quoted
 
 
@@ -17,21 +18,22 @@ class Columns:
     time: str | None = None
     value: list[str] | None = None
     derivative: list[int] | None = None
-    forcing: str | None = None
+    forcing: list[str] | None = None
     experiment: str | None = None
     weight: str | None = None
 
 
 def read_problem(
-    data: str, columns: Columns, forcing: str | None, initial: str | None, known: dict[str, Any]
+    data: str, columns: Columns, forcing: list[str] | None, initial: str | None, known: dict[str, Any]
 ) -> tuple[Problem, tuple[str, ...]]:
     """(problem in the file or record, notes on guessed columns); `known` holds fields of `Knowledge`."""
-    if forcing is not None and columns.forcing is not None:
+    formulas = parse_inputs(forcing)
+    if columns.forcing and DEFAULT_INPUT in formulas:
         raise LgfError("--forcing and --forcing-column are both given; the input is a formula or a column, not both.")
     record = None if Path(data).exists() else records().get(data)
     if record is not None:
         columns = _filled(columns, record)
-        forcing = forcing or record.forcing
+        formulas = formulas or ({} if record.forcing is None else {DEFAULT_INPUT: record.forcing})
         known = {"forced": record.forced, **known}
         known = {**known, **{k: getattr(record, k) for k in ("order", "stable") if known.get(k) is None}}
     start = parse_initial(initial) if initial is not None else record.initial if record is not None else None
@@ -39,14 +41,14 @@ def read_problem(
     with packaged or nullcontext(Path(data)) as path:
         reading = read_observations(
             path, time=columns.time, value=columns.value or None, derivative=columns.derivative or None,
-            forcing=columns.forcing, experiment=columns.experiment, weight=columns.weight, initial=start,
+            forcing=columns.forcing or None, experiment=columns.experiment, weight=columns.weight, initial=start,
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
-    if forcing is not None:
-        known = {**known, "inputs": make_inputs(forcing, observations[0].t)}
-        # The user's formula overrides a column that was guessed to be the input.
-        observations = tuple(replace(o, inputs={}) for o in observations)
-        notes = tuple(note for note in notes if "is the forcing" not in note)
+    if formulas:
+        known = {**known, "inputs": make_inputs(formulas, observations[0].t)}
+        if not columns.forcing:  # The user's formulas override a column that was guessed to be the input.
+            observations = tuple(replace(o, inputs={}) for o in observations)
+            notes = tuple(note for note in notes if "is the forcing" not in note)
     return Problem(observations, Knowledge(**known)), notes
 
 
@@ -58,6 +60,18 @@ def _filled(columns: Columns, record: Record) -> Columns:
         derivative=columns.derivative or [record.derivative],
         experiment=columns.experiment or record.experiment,
     )
+
+
+def parse_inputs(texts: list[str] | None) -> dict[str, str]:
+    """Formulas by the name of their input, from texts such as cos(2*t), which is the input F, and a=cos(2*t)."""
+    formulas: dict[str, str] = {}
+    for text in texts or ():
+        name, equal, formula = text.partition("=")
+        name, formula = (name.strip(), formula) if equal else (DEFAULT_INPUT, text)
+        if name in formulas:
+            raise LgfError(f"the input {quoted(name)} is given twice; name each input once.")
+        formulas[name] = formula
+    return formulas
 
 
 InitialState = tuple[float, ...] | dict[str, float]

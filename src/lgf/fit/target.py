@@ -86,6 +86,14 @@ class Target:
         return np.array([states[v.name] for v in self.frame.variables])
 
     @property
+    def box(self) -> np.ndarray | None:
+        """The range [n, 2] of each variable of the state vector in the data; None for one state."""
+        if len(self.frame.states) == 1:
+            return None
+        columns = self.columns[: self.frame.dimension]
+        return np.column_stack([columns.min(axis=1), columns.max(axis=1)])
+
+    @property
     def window(self) -> tuple[float, float]:
         """The first and the last time of all experiments."""
         return float(self.t.min()), float(self.t.max())

@@ -284,4 +284,6 @@ def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
         return candidate
     target = discovery.targets[candidate.skeleton.frame]
     settings = discovery.settings.stability
-    return replace(candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window, settings))
+    return replace(
+        candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window, settings, target.box)
+    )

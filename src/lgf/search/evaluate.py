@@ -42,7 +42,7 @@ class Evaluator:
         )
         stability = None
         if (self.assess_all or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
-            stability = assess(fit.system(target), target.sizes, target.window, self.stability)
+            stability = assess(fit.system(target), target.sizes, target.window, self.stability, target.box)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         value = objective(
             fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,

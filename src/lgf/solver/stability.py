@@ -60,9 +60,11 @@ def assess(
     size: ArrayLike = 1.0,
     window: tuple[float, float] = (0.0, 20.0),
     settings: StabilitySettings = StabilitySettings(),
+    box: ArrayLike | None = None,
 ) -> Stability:
     """Whether the unforced system is stable; `size` is a typical absolute value, of each variable of the state vector
-    or of all, and `window` the time of interest.
+    or of all, `window` the time of interest, and `box` [n, 2] the range from which trajectories start (if not given, up
+    to the size, of both signs).
 
     >>> assess(System.read("u'' = -u' - 4*u")).verdict.value, assess(System.read("u'' - u = 0")).verdict.value
     ('stable', 'unstable')
@@ -72,13 +74,13 @@ def assess(
     constants = np.asarray(system.values, float)
     sizes = np.broadcast_to(np.asarray(size, float), (system.frame.dimension,))
     if not system.skeleton.autonomous:
-        return _by_trajectories(free, compiled, sizes, window, settings, "time appears in the equation")
+        return _by_trajectories(free, compiled, sizes, window, settings, box, "time appears in the equation")
     if compiled.flow.degree != 1:
-        return _by_trajectories(free, compiled, sizes, window, settings, "the equation has several branches")
+        return _by_trajectories(free, compiled, sizes, window, settings, box, "the equation has several branches")
     find = _equilibria_of_one_state if len(system.frame.states) == 1 else _equilibria
     rests = find(compiled, constants, sizes, settings)
     if not len(rests):
-        return _by_trajectories(free, compiled, sizes, window, settings, "no equilibrium was found")
+        return _by_trajectories(free, compiled, sizes, window, settings, box, "no equilibrium was found")
     leading = np.array([_leading_eigenvalue(compiled, constants, rest, sizes) for rest in rests])
     usable = np.isfinite(leading)
     rests, leading = rests[usable], leading[usable]
@@ -94,7 +96,7 @@ def assess(
             Verdict.UNSTABLE,
             f"every equilibrium has an eigenvalue with positive real part ({at}: {leading.min():.3g}).",
         )
-    return _by_trajectories(free, compiled, sizes, window, settings, "eigenvalues lie on the imaginary axis")
+    return _by_trajectories(free, compiled, sizes, window, settings, box, "eigenvalues lie on the imaginary axis")
 
 
 def _named(system: System, rest: np.ndarray) -> str:
@@ -208,11 +210,17 @@ def _by_trajectories(
     sizes: np.ndarray,
     window: tuple[float, float],
     settings: StabilitySettings,
+    box: ArrayLike | None,
     why: str,
 ) -> Stability:
     """The verdict from eight trajectories of the unforced system that start at sampled states of this size."""
     t = np.linspace(*window, 201)
-    starts = sizes[:, None] * np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.flow.n, LANES))
+    draws = np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.flow.n, LANES))
+    if box is None:
+        starts, least = sizes[:, None] * draws, 0.0
+    else:  # from a small population within the data, growth up to the size of the data is no instability
+        low, high = np.asarray(box, float).T[:, :, None]
+        starts, least = 0.5 * (low + high + (high - low) * draws), 1.0
     limit = 1e3 * settings.growth * float(sizes.max())
     if compiled.flow.degree == 1:
         y, status = _lanes(compiled, np.asarray(system.values, float), starts, t, sizes, limit, settings.max_steps)
@@ -223,7 +231,9 @@ def _by_trajectories(
     first = [i for i, v in enumerate(compiled.frame.variables) if v.derivative == 0]
     size = np.abs(y[:, first] / sizes[first][:, None]).max(axis=1)  # [N, lane], of the largest state
     done = status == OK
-    grown = (status == BLEW_UP) | (done & (size[-1] > settings.growth * np.abs(starts / sizes[:, None]).max(axis=0)))
+    grown = (status == BLEW_UP) | (
+        done & (size[-1] > settings.growth * np.maximum(np.abs(starts / sizes[:, None]).max(axis=0), least))
+    )
     if grown.any():
         return Stability(Verdict.UNSTABLE, f"{why}; {int(grown.sum())} of {LANES} sampled trajectories grew.")
     if done.sum() >= LANES // 2:

@@ -89,3 +89,10 @@ def test_sizes_of_variables_set_the_reach():
     text = "x' = -x; y' = y*(1 - y/500)"
     assert verdict(text).verdict is Verdict.UNSTABLE
     assert verdict(text, (1.0, 100.0)).verdict is Verdict.STABLE
+
+
+def test_populations_start_within_the_data():
+    cycle = System.read("prey' = 1.8*prey - 0.9*prey*predator; predator' = 0.5*prey*predator - 1.5*predator")
+    assert assess(cycle, (4.0, 2.0), (0.0, 20.0), box=[(1.0, 7.0), (0.5, 4.0)]).verdict is Verdict.STABLE
+    growing = System.read("prey' = 0.5*prey + 0.1*t; predator' = 0.5*predator")
+    assert assess(growing, (4.0, 2.0), (0.0, 20.0), box=[(1.0, 7.0), (0.5, 4.0)]).verdict is Verdict.UNSTABLE
