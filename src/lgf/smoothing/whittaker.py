@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import cho_solve_banded, cholesky_banded
+from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, dia_array
 
@@ -47,8 +47,7 @@ class _System:
         bands = _bands(self.gram)
         ridge = 1e-10 * float(np.median(bands[-1]))  # so that rounding cannot make the matrix indefinite
         bands += 10.0**log_lambda * _bands(self.penalty)
-        bands[-1] += ridge
-        factor = cholesky_banded(bands, check_finite=False)
+        factor = _factor(bands, ridge)
         right = np.column_stack([self.design.T @ (self.weight * self.y), self.gram @ self.probes])
         solved = cho_solve_banded((factor, False), right, check_finite=False)
         trace = np.sum(solved[:, 1:] * self.probes) * len(self.probes) / np.sum(self.probes**2)
@@ -57,6 +56,16 @@ class _System:
         n = len(residual)
         free = max(n - float(trace), 1e-6 * n)
         return solved[:, 0], n * squares / free**2, squares / free
+
+
+def _factor(bands: np.ndarray, ridge: float) -> np.ndarray:
+    """The banded Cholesky factor; a matrix that rounding made indefinite gets the smallest larger ridge that helps."""
+    while True:
+        bands[-1] += ridge
+        try:
+            return cholesky_banded(bands, check_finite=False)
+        except LinAlgError:
+            ridge *= 10.0
 
 
 def fit_whittaker(rows: Rows) -> tuple[BSpline, tuple[float, ...]]:
