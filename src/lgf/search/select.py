@@ -233,7 +233,7 @@ def simplest_equal(
     """The preferred candidate among those that explain the data fully and have the best one's trajectories.
 
     They differ by less than the error of the solver (relative size `accuracy`) and of the rounded data. Autonomous
-    equations come first, then lower orders, then the objective.
+    equations come first, then those with fewer constants and initial values, then the objective.
     """
     floor = targets[best.skeleton.frame].floor(accuracy)
     reference = _trajectories(best, problem, targets[best.skeleton.frame])
@@ -252,7 +252,11 @@ def simplest_equal(
 
     return min(
         filter(equal, candidates),
-        key=lambda c: (not c.skeleton.autonomous, sum(c.skeleton.frame.orders), c.objective),
+        key=lambda c: (
+            not c.skeleton.autonomous,
+            c.skeleton.n_constants + c.skeleton.frame.dimension,
+            c.objective,
+        ),
         default=best,
     )
 
