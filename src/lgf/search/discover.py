@@ -140,7 +140,7 @@ def discover(
         selection,
     )
     if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
-        best = simplest_equal(refined, best, problem, targets, selection.refit.accuracy * selection.refit.rtol)
+        best = simplest_equal(refined, best, problem, targets, selection)
     return Discovery(
         best=best,
         front=tuple(population.front()),

@@ -49,6 +49,7 @@ class SelectionSettings:
     indistinguishable: Weight = 6.0  # largest difference that the data cannot resolve
     same: Positive = 0.01  # relative difference below which two trajectories are equal
     steady: Positive = 1.0  # relative difference above which a trajectory is sensitive to its initial state
+    fully_explained: Positive = 2.0  # times the loss that rounding and the solver leave by themselves
     most_checked: Count = 6  # candidates checked by the independent solver
     most_groups: Annotated[int, Field(ge=2)] = 10  # groups of experiments in cross-validation
     largest_held_out: Positive = 100.0  # upper limit of the loss on a held-out experiment
@@ -224,26 +225,27 @@ def handicap_of(
     return unsteady + (0.0 if candidate.skeleton.autonomous else settings.bare_mention)
 
 
-_FULLY_EXPLAINED = 2.0  # times the loss that rounding and the solver leave
-
-
 def simplest_equal(
-    candidates: Sequence[Candidate], best: Candidate, problem: Problem, targets: Mapping[Frame, Target], accuracy: float
+    candidates: Sequence[Candidate],
+    best: Candidate,
+    problem: Problem,
+    targets: Mapping[Frame, Target],
+    settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
     """The preferred candidate among those that explain the data fully and have the best one's trajectories.
 
-    They differ by less than the error of the solver (relative size `accuracy`) and of the rounded data. Autonomous
+    They differ by less than the errors of the solver and of the rounded data. Autonomous
     equations come first, then those with fewer constants and initial values, then the objective.
     """
-    floor = targets[best.skeleton.frame].floor(accuracy)
+    floor = targets[best.skeleton.frame].floor(settings.refit.accuracy * settings.refit.rtol)
     reference = _trajectories(best, problem, targets[best.skeleton.frame])
-    if reference is None or best.loss > _FULLY_EXPLAINED * floor:
+    if reference is None or best.loss > settings.fully_explained * floor:
         return best
 
     def equal(candidate: Candidate) -> bool:
         if candidate is best:
             return True
-        if candidate.loss > _FULLY_EXPLAINED * floor:
+        if candidate.loss > settings.fully_explained * floor:
             return False
         trajectories = _trajectories(candidate, problem, targets[candidate.skeleton.frame])
         return trajectories is not None and all(
