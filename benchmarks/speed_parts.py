@@ -15,6 +15,7 @@ from benchmarks.surroundings import ROOT
 from benchmarks.timing import best_time
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
+from lgf.fit.sharing import layout_of, unknowns_of
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.residual import residual_loss
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
@@ -62,12 +63,11 @@ def kernels() -> dict[str, float]:
 
     starts = np.tile(values, (LANES, 1))
     unlimited = np.full(compiled.n_constants, np.inf)
+    unknowns = unknowns_of(layout_of(compiled.n_constants, target.n_experiments), target)
     once = Search(settings.rtol, settings.steps_per_solve, target.with_highest, -1.0, 0, 0.0, 0.0, 0.0, 0.0, 0)
 
     def trajectories() -> None:
-        fit_trajectory(
-            compiled.flow, compiled.n_constants, target.record, target.windows(), starts, -unlimited, unlimited, once
-        )
+        fit_trajectory(compiled.flow, target.record, unknowns, target.windows(), starts, -unlimited, unlimited, once)
 
     compile_anew = compile_skeleton.__wrapped__
     compiling = best_time(lambda: [compile_anew(s, target.formulas) for s in skeletons]) / len(skeletons)

@@ -14,6 +14,7 @@ from lgf.equation.system import System
 from lgf.fit.initial_guesses import starting_points
 from lgf.fit.nelder_mead import nelder_mead
 from lgf.fit.settings import FitMethod, FitSettings, Fitting, make_fitting
+from lgf.fit.sharing import COMMON, Sharing
 from lgf.fit.target import Target
 from lgf.fit.trajectory_stage import levenberg_marquardt
 from lgf.solver.kernels.residual import fit_residual, residual_loss
@@ -26,12 +27,13 @@ class ConstantFit:
     """The result of a fit of a skeleton."""
 
     skeleton: Skeleton
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # of a constant that varies by experiment: the mean
     residual: float  # mean square residual over the completed record (L_DE), of all equations together
     loss: float  # relative mean square error of the solved trajectory; infinite if it was not solved
     losses: np.ndarray  # [column of the frame] its parts, 0 where nothing was measured
     covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
     initial: np.ndarray  # [experiment, n] the initial states, given or fitted
+    by_experiment: np.ndarray  # [experiment, constant] the constants of each experiment
     status: SolveStatus
     evaluations: int  # trajectories solved
     steps: int
@@ -53,27 +55,29 @@ def fit_constants(
     *,
     bounds: np.ndarray | None = None,
     start: tuple[float, ...] | None = None,
+    sharing: Sharing = COMMON,
 ) -> ConstantFit:
     """The constants of the skeleton that fit the target best.
 
-    bounds [n_constants, 2] are respected. With a start the residual stage is skipped and the start refined.
+    bounds [n_constants, 2] are respected. With a start the residual stage is skipped and the start refined. `sharing`
+    says which constants are tied or vary by experiment.
     """
     if skeleton.frame != target.frame:
         raise ValueError(f"the skeleton has {skeleton.frame} but the target {target.frame}.")
-    fitting = make_fitting(skeleton, target, settings, bounds)
+    fitting = make_fitting(skeleton, target, settings, bounds, sharing)
     if start is not None:
         starts, residual = np.array([start], float).reshape(1, -1), _residual(fitting, np.array(start, float))
     else:
         starts, residual = _residual_stage(fitting)
     if settings.gate is not None and not residual < settings.gate:
         return _unsolved(skeleton, starts[0], residual, target)
-    starts = np.hstack([starts, np.tile(target.initial_guess(), (len(starts), 1))])
+    starts = fitting.unknown_starts(starts)
     if settings.method is FitMethod.NELDER_MEAD:
         result = nelder_mead(fitting, starts[0])
     else:
         result = levenberg_marquardt(fitting, starts, rescue=start is None)
-    p = skeleton.n_constants
-    values = result.x[:p]
+    n_free, mean = fitting.layout.n_free, fitting.layout.mean
+    values = mean @ result.x[:n_free]
     floor = target.floor(settings.accuracy * settings.rtol)
     return ConstantFit(
         skeleton=skeleton,
@@ -81,8 +85,9 @@ def fit_constants(
         residual=float(residual if start is None else _residual(fitting, values)),
         loss=float(result.loss) if np.isfinite(result.loss) else np.inf,
         losses=result.losses,
-        covariance=_covariance(result.normal, max(result.loss, floor), target)[:p, :p],
-        initial=_initial_states(target, result.x[p:]),
+        covariance=_averaged(_covariance(result.normal, max(result.loss, floor), target)[:n_free, :n_free], mean),
+        initial=_initial_states(target, result.x[n_free:]),
+        by_experiment=fitting.layout.by_experiment(result.x),
         status=STATUSES[result.status],
         evaluations=int(result.evaluations),
         steps=int(result.steps),
@@ -91,7 +96,7 @@ def fit_constants(
 
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
     """(constants [k, p], best first; the residual of the first), with each equation fitted separately."""
-    compiled, target, settings, lower, upper = fitting
+    compiled, target, settings, lower, upper = fitting[:5]
     weight, stride = np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1)
     parts, total = [], 0.0
     for equation in compiled.equations:
@@ -147,6 +152,17 @@ def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
     return result
 
 
+def _averaged(covariance: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The covariance of `mean` times the free constants; infinite where one that is not determined enters."""
+    if np.array_equal(mean, np.eye(len(mean))):
+        return covariance
+    open_ = ~np.isfinite(np.diag(covariance))
+    finite = np.where(open_[:, None] | open_[None, :], 0.0, covariance)
+    result = mean @ finite @ mean.T
+    result[np.diag_indices(len(result))] += np.where((mean[:, open_] != 0.0).any(axis=1), np.inf, 0.0)
+    return result
+
+
 def _initial_states(target: Target, fitted: np.ndarray) -> np.ndarray:
     states = target.record.initial.copy()
     unknown = target.record.unknown
@@ -159,5 +175,5 @@ def _unsolved(skeleton: Skeleton, values: np.ndarray, residual: float, target: T
     return ConstantFit(
         skeleton, tuple(float(v) for v in values[:p]), residual, np.inf,
         np.full(len(skeleton.frame.columns), np.inf), np.full((p, p), np.inf),
-        target.record.initial.copy(), SolveStatus.OUT_OF_STEPS, 0, 0,
+        target.record.initial.copy(), np.tile(values[:p], (target.n_experiments, 1)), SolveStatus.OUT_OF_STEPS, 0, 0,
     )  # fmt: skip

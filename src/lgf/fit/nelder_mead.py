@@ -9,7 +9,7 @@ from lgf.fit.trajectory_stage import on_window
 
 def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
     """The result of both stages, by SciPy, from 1 for every constant and from the start's initial values."""
-    compiled, _, settings, lower, upper = fitting
+    settings, (lower, upper), n_free = fitting.settings, fitting.unknown_limits(), fitting.layout.n_free
     evaluations = 0
 
     def solution(x: np.ndarray) -> StageResult:
@@ -17,7 +17,7 @@ def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
         evaluations += 1
         return on_window(fitting, x[None, :], 1.0, -1.0, 0)
 
-    x = np.concatenate([np.ones(compiled.n_constants), start[compiled.n_constants :]])
+    x = np.concatenate([np.ones(n_free), start[n_free:]])
     if len(x):
         stages = (
             (settings.coarse_iterations, settings.coarse_fatol, settings.coarse_xatol),

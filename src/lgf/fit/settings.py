@@ -8,8 +8,10 @@ import numpy as np
 
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.tree import T
+from lgf.fit.sharing import COMMON, Layout, Sharing, layout_of, unknowns_of
 from lgf.fit.target import Target
 from lgf.settings.ranges import Count, Positive, Tally, Weight
+from lgf.solver.kernels.trajectory_fit import Unknowns
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
 _NO_POLE = 0.98  # a divisor 1 + C*g may fall to 0.02 on the data
@@ -60,14 +62,27 @@ class Fitting(NamedTuple):
     compiled: CompiledSkeleton
     target: Target
     settings: FitSettings
-    lower: np.ndarray  # of the constants, then of the unknown initial values
+    lower: np.ndarray  # [p] of the constants
     upper: np.ndarray
+    layout: Layout
+    unknowns: Unknowns
+
+    def unknown_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """(lower, upper) of the unknowns: free constants, then initial values."""
+        wide = np.full(self.target.n_unknown, 1e8)
+        owner = self.layout.owner
+        return np.concatenate([self.lower[owner], -wide]), np.concatenate([self.upper[owner], wide])
+
+    def unknown_starts(self, constants: np.ndarray) -> np.ndarray:
+        """Starts [s, P] of the unknowns from starts [s, p] of the constants, with guessed initial values."""
+        guess = np.tile(self.target.initial_guess(), (len(constants), 1))
+        return np.hstack([constants[:, self.layout.owner], guess])
 
 
 class StageResult(NamedTuple):
     """The result of a stage of the fit."""
 
-    x: np.ndarray  # constants, then unknown initial values
+    x: np.ndarray  # free constants, then unknown initial values
     loss: float
     losses: np.ndarray  # [column]
     normal: np.ndarray  # J'WJ
@@ -77,19 +92,25 @@ class StageResult(NamedTuple):
 
 
 def make_fitting(
-    skeleton: Skeleton, target: Target, settings: FitSettings, bounds: np.ndarray | None = None
+    skeleton: Skeleton,
+    target: Target,
+    settings: FitSettings,
+    bounds: np.ndarray | None = None,
+    sharing: Sharing = COMMON,
 ) -> Fitting:
     """The fit of the skeleton to the target, within the bounds [n_constants, 2] of its constants."""
     compiled = compile_skeleton(skeleton, target.formulas)
-    return Fitting(compiled, target, settings, *_limits(compiled, target, bounds))
+    layout = layout_of(compiled.n_constants, target.n_experiments, sharing)
+    unknowns = unknowns_of(layout, target, sharing.varying)
+    return Fitting(compiled, target, settings, *_limits(compiled, target, bounds), layout, unknowns)
 
 
 def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """(lower, upper) of the unknowns.
+    """(lower, upper) of the constants.
 
     The limits are the bounds of the user, at least four samples per period, and no zero of 1 + C*g on the data.
     """
-    limits = np.empty((compiled.n_constants + target.n_unknown, 2))
+    limits = np.empty((compiled.n_constants, 2))
     limits[:] = -1e8, 1e8
     for equation in compiled.equations:
         for index, role in zip(equation.nonlinear, equation.roles, strict=True):
@@ -101,9 +122,6 @@ def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | Non
                 limits[index] = -_NO_POLE / max(g.max(), 1e-8), _NO_POLE / max(-g.min(), 1e-8)
     if bounds is not None:
         clipped = np.clip(bounds, -1e8, 1e8)
-        both = (
-            np.maximum(limits[: len(clipped), 0], clipped[:, 0]),
-            np.minimum(limits[: len(clipped), 1], clipped[:, 1]),
-        )
-        limits[: len(clipped)] = np.where((both[0] <= both[1])[:, None], np.column_stack(both), clipped)
+        both = np.maximum(limits[:, 0], clipped[:, 0]), np.minimum(limits[:, 1], clipped[:, 1])
+        limits = np.where((both[0] <= both[1])[:, None], np.column_stack(both), clipped)
     return np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])

@@ -41,6 +41,7 @@ class Target:
     power: float
     n_samples: int
     n_unknown: int  # initial values that must be fitted
+    initial_error: np.ndarray = field(repr=False)  # [unknown] error of the first guess, a prior; 0 = no prior
     noise: np.ndarray = field(repr=False)  # [column] estimated standard deviation, NaN where not measured
     rounding: np.ndarray = field(repr=False)  # [column] error of the numbers as they are written, NaN likewise
     cache: dict = field(default_factory=dict, repr=False)  # values, starts, windows
@@ -200,7 +201,6 @@ def make_target(
         first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         initial=initial,
         unknown=unknown,
-        initial_error=error,
         table=np.concatenate(tables),
         table_first=np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64),
         root=np.array([s[n, 0] for s in states]),
@@ -223,6 +223,7 @@ def make_target(
         power=power,
         n_samples=int(np.count_nonzero(weights)),
         n_unknown=int(np.count_nonzero(unknown >= 0)),
+        initial_error=error,
         noise=noise,
         rounding=rounding,
     )
@@ -288,22 +289,20 @@ def _weighted(
 def _initial(
     observations: Sequence[Observation], states: Sequence[np.ndarray], noise: np.ndarray, frame: Frame, power: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(values, positions among the unknown or -1, standard errors in units of the loss), each [E, n]."""
+    """(values [E, n], positions among the unknown or -1 [E, n], standard errors of these in units of the loss)."""
     shape = (len(observations), frame.dimension)
-    values, unknown, error = np.zeros(shape), np.full(shape, -1, np.int64), np.zeros(shape)
-    count = 0
+    values, unknown = np.zeros(shape), np.full(shape, -1, np.int64)
+    errors: list[float] = []
     for e, (observation, state) in enumerate(zip(observations, states, strict=True)):
         for d, variable in enumerate(frame.variables):
             if variable in observation.initial:
                 values[e, d] = observation.initial[variable]
                 continue
             values[e, d] = state[d, 0]
-            unknown[e, d] = count
-            count += 1
-            if variable in observation.columns:
-                # Wide enough not to bias the fit, narrow enough to keep it near the data.
-                error[e, d] = 5.0 * noise[d] * np.sqrt(power)
-    return values, unknown, error
+            unknown[e, d] = len(errors)
+            # Wide enough not to bias the fit, narrow enough to keep it near the data.
+            errors.append(5.0 * noise[d] * np.sqrt(power) if variable in observation.columns else 0.0)
+    return values, unknown, np.array(errors)
 
 
 def _limits(frame: Frame, smooth: np.ndarray, initial: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def _on_windows(
 
 def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above: float, budget: int) -> StageResult:
     """The result on the first `fraction` of the record; the best start itself if its loss is above leave_above."""
-    compiled, target, settings, lower, upper = fitting
+    target, settings = fitting.target, fitting.settings
     whole = fraction == 1.0
     search = Search(
         rtol=settings.rtol,
@@ -59,15 +59,16 @@ def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above
         hopeless_loss=settings.give_up * target.signal(fraction),
         budget=budget,
     )
+    lower, upper = fitting.unknown_limits()
     windows = target.windows(fraction)
     return StageResult(
-        *fit_trajectory(compiled.flow, compiled.n_constants, target.record, windows, starts, lower, upper, search)
+        *fit_trajectory(fitting.compiled.flow, target.record, fitting.unknowns, windows, starts, lower, upper, search)
     )
 
 
 def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Eight starts for a second try: the best so far, ones, absolute values, other signs and scales."""
-    p = fitting.compiled.n_constants
+    p = fitting.layout.n_free
     rows = [starts[0, :p], x[:p], np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
     rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]
     missing = LANES - len(rows)

@@ -1,7 +1,7 @@
 """The trajectory stage: Levenberg-Marquardt on the solved system, over one or more experiments.
 
-The unknowns are the constants, then the initial values that are not given. The Jacobian comes from lanes on a shared
-step sequence; eight damping values are tried at once, one per lane.
+The unknowns are the free constants, then the initial values that are not given. The Jacobian comes from lanes on a
+shared step sequence; eight damping values are tried at once, one per lane.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,6 @@ class Record(NamedTuple):
     first: np.ndarray  # [E + 1]
     initial: np.ndarray  # [E, n] the initial state, given or as first guess
     unknown: np.ndarray  # [E, n] -1 = given, else the position among the unknown initial values
-    initial_error: np.ndarray  # [E, n] standard error of the first guess of an unknown initial value (a prior)
     table: np.ndarray  # [rows, 4] the sampled inputs of all experiments, as the register machine reads them
     table_first: np.ndarray  # [E + 1]
     root: np.ndarray  # [E] the highest derivative at the start, to choose a branch of an implicit equation
@@ -38,6 +37,20 @@ class Record(NamedTuple):
     limit: np.ndarray  # [n] a state beyond its limit has blown up
     atol: np.ndarray  # [n] absolute tolerance
     nudge: np.ndarray  # [E, n] added to an initial state at which the system is singular
+
+
+class Unknowns(NamedTuple):
+    """The unknowns x of a fit: free constants, then initial values.
+
+    In experiment e the j-th constant of the program is factor[j] * x[source[e, j]]: constants may be tied to each
+    other, and may differ between experiments.
+    """
+
+    source: np.ndarray  # [E, p]
+    factor: np.ndarray  # [p]
+    n_free: int  # free constants; initial values follow them
+    mean: np.ndarray  # [P] of the prior
+    error: np.ndarray  # [P] standard error of the prior in units of the loss; 0 = no prior
 
 
 class Search(NamedTuple):
@@ -89,16 +102,16 @@ def make_memory(flow, p, longest):
 
 # inline="always" where a kernel has few callers: numba optimises a callee anew inside every caller.
 @njit(inline="always", error_model="numpy")
-def _solve_experiment(flow, record, e, N, X, n_active, rtol, max_steps, shared, with_highest, memory):
+def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps, shared, with_highest, memory):
     """Solve experiment e, its first N samples, for the unknowns in the columns of X; returns the steps tried."""
-    p = memory.C.shape[0]
-    for j in range(p):
+    for j in range(memory.C.shape[0]):
+        source = unknowns.source[e, j]
         for k in range(LANES):
-            memory.C[j, k] = X[j, k]
+            memory.C[j, k] = unknowns.factor[j] * X[source, k]
     for d in range(flow.n):
         free = record.unknown[e, d]
         for k in range(LANES):
-            memory.y[d, k] = record.initial[e, d] if free < 0 else X[p + free, k]
+            memory.y[d, k] = record.initial[e, d] if free < 0 else X[unknowns.n_free + free, k]
     begin = record.first[e]
     options = Options(
         rtol, record.atol, record.largest_step[e], record.limit, record.nudge[e], max_steps, record.root[e],
@@ -130,19 +143,17 @@ def _add_loss(record, e, N, Y, reached, columns):
 
 
 @njit(**INNER)
-def _prior_loss(record, p, X, loss):
-    """Add the prior of the unknown initial values, their squared distance from the first guess, to the loss."""
-    for e in range(record.initial.shape[0]):
-        for d in range(record.initial.shape[1]):
-            free = record.unknown[e, d]
-            if free >= 0 and record.initial_error[e, d] > 0.0:
-                for k in range(LANES):
-                    z = (X[p + free, k] - record.initial[e, d]) / record.initial_error[e, d]
-                    loss[k] += z * z
+def _prior_loss(unknowns, X, loss):
+    """Add the squared distance of the unknowns from the mean of their prior to the loss."""
+    for j in range(unknowns.mean.shape[0]):
+        if unknowns.error[j] > 0.0:
+            for k in range(LANES):
+                z = (X[j, k] - unknowns.mean[j]) / unknowns.error[j]
+                loss[k] += z * z
 
 
 @njit(**INNER)
-def _losses_of_lanes(flow, record, windows, X, n_active, rtol, max_steps, with_highest, memory):
+def _losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_steps, with_highest, memory):
     """Fill memory.loss and .columns with the losses of the unknowns in each column of X, .worst with how it ended.
 
     The return value is the number of steps tried.
@@ -155,7 +166,7 @@ def _losses_of_lanes(flow, record, windows, X, n_active, rtol, max_steps, with_h
     steps = 0
     for e in range(windows.shape[0]):
         steps += _solve_experiment(
-            flow, record, e, windows[e], X, n_active, rtol, max_steps, np.bool_(False), with_highest, memory
+            flow, record, unknowns, e, windows[e], X, n_active, rtol, max_steps, np.bool_(False), with_highest, memory
         )
         _add_loss(record, e, windows[e], memory.integrator.Y, memory.integrator.reached, memory.columns)
         for k in range(LANES):
@@ -164,7 +175,7 @@ def _losses_of_lanes(flow, record, windows, X, n_active, rtol, max_steps, with_h
     for d in range(memory.columns.shape[0]):
         for k in range(LANES):
             loss[k] += memory.columns[d, k]
-    _prior_loss(record, memory.C.shape[0], X, loss)
+    _prior_loss(unknowns, X, loss)
     for k in range(n_active, LANES):
         loss[k] = np.inf
     return steps
@@ -186,11 +197,12 @@ def _accumulate(J, P, rows, A, g):
 
 
 @njit(inline="always", error_model="numpy")
-def _normal_equations(flow, record, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, steps_of,
-                      A, g):  # fmt: skip
+def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J,
+                      steps_of, A, g):  # fmt: skip
     """Fill A = J'WJ and g = J'Wr at x, and lane 0 of memory.columns; returns (loss, steps, status)."""
     P = x.shape[0]
     p = memory.C.shape[0]
+    n_free = unknowns.n_free
     n = flow.n
     Y = memory.integrator.Y
     n_columns = memory.columns.shape[0]
@@ -214,11 +226,16 @@ def _normal_equations(flow, record, windows, x, lower, upper, rtol, max_steps, w
                     X[j, k] = x[j]
             j = done
             while j < P and width < LANES - 1:
-                # Initial values of other experiments do not matter here.
-                matters = j < p
-                for d in range(n):
-                    if record.unknown[e, d] == j - p:
-                        matters = True
+                # Constants and initial values of other experiments do not matter here.
+                matters = False
+                if j < n_free:
+                    for i in range(p):
+                        if unknowns.source[e, i] == j:
+                            matters = True
+                else:
+                    for d in range(n):
+                        if record.unknown[e, d] == j - n_free:
+                            matters = True
                 steps_of[j] = 0.0
                 if matters:
                     width += 1
@@ -230,7 +247,7 @@ def _normal_equations(flow, record, windows, x, lower, upper, rtol, max_steps, w
                 j += 1
             last = j
             steps += _solve_experiment(
-                flow, record, e, N, X, width + 1, rtol, max_steps, np.bool_(True), with_highest, memory
+                flow, record, unknowns, e, N, X, width + 1, rtol, max_steps, np.bool_(True), with_highest, memory
             )
             if done == 0:
                 _add_loss(record, e, N, Y, memory.integrator.reached, memory.columns)
@@ -267,15 +284,12 @@ def _normal_equations(flow, record, windows, x, lower, upper, rtol, max_steps, w
     total = 0.0
     for d in range(n_columns):
         total += memory.columns[d, 0]
-    for e in range(windows.shape[0]):
-        for d in range(n):
-            free = record.unknown[e, d]
-            if free >= 0 and record.initial_error[e, d] > 0.0:
-                j = p + free
-                z = (x[j] - record.initial[e, d]) / record.initial_error[e, d]
-                total += z * z
-                A[j, j] += 1.0 / record.initial_error[e, d] ** 2
-                g[j] += z / record.initial_error[e, d]
+    for j in range(P):
+        if unknowns.error[j] > 0.0:
+            z = (x[j] - unknowns.mean[j]) / unknowns.error[j]
+            total += z * z
+            A[j, j] += 1.0 / unknowns.error[j] ** 2
+            g[j] += z / unknowns.error[j]
     for i in range(P):
         for j in range(i):
             A[j, i] = A[i, j]
@@ -283,7 +297,7 @@ def _normal_equations(flow, record, windows, x, lower, upper, rtol, max_steps, w
 
 
 @njit(**KERNEL)
-def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
+def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search):
     """The best unknowns found from the best of the starts: (x, loss, losses by column, J'WJ, status, solves, steps).
 
     starts [s, P] are compared by their loss, at most eight at a time. Unless that of the best is above
@@ -296,7 +310,7 @@ def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
     for e in range(windows.shape[0]):
         longest = max(longest, windows[e])
     rtol, max_steps, with_highest = search.rtol, search.max_steps, search.with_highest
-    memory = make_memory(flow, p, longest)
+    memory = make_memory(flow, unknowns.factor.shape[0], longest)
     n_columns = memory.columns.shape[0]
     columns = np.full(n_columns, np.inf)
     X = np.zeros((max(P, 1), LANES))
@@ -310,7 +324,7 @@ def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
         for j in range(P):
             for k in range(LANES):
                 X[j, k] = min(max(starts[begin + min(k, width - 1), j], lower[j]), upper[j])
-        steps += _losses_of_lanes(flow, record, windows, X, width, rtol, max_steps, with_highest, memory)
+        steps += _losses_of_lanes(flow, record, unknowns, windows, X, width, rtol, max_steps, with_highest, memory)
         solves += width
         for k in range(width):
             if memory.loss[k] < best:
@@ -337,8 +351,9 @@ def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
     for iteration in range(search.max_iterations + 1):
         if moved:
             loss, tried, status = _normal_equations(
-                flow, record, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, steps_of, A, g
-            )
+                flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, steps_of,
+                A, g,
+            )  # fmt: skip
             for d in range(n_columns):
                 columns[d] = memory.columns[d, 0]
             steps += tried
@@ -356,7 +371,9 @@ def fit_trajectory(flow, p, record, windows, starts, lower, upper, search):
                 z = x[j] + change[j]
                 z = z if abs(z) < 1e8 else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
-        steps += _losses_of_lanes(flow, record, windows, X, np.int64(LANES), rtol, patience, with_highest, memory)
+        steps += _losses_of_lanes(
+            flow, record, unknowns, windows, X, np.int64(LANES), rtol, patience, with_highest, memory
+        )
         solves += LANES
         winner = 0
         for k in range(1, LANES):

@@ -1,0 +1,105 @@
+"""Sharing: which constants of a system are tied to each other, and which differ between experiments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from lgf.fit.target import Target
+from lgf.solver.kernels.trajectory_fit import Unknowns
+
+
+@dataclass(frozen=True)
+class Varying:
+    """A constant with a value of its own in each experiment, normally distributed around a mean if that is known."""
+
+    constant: int
+    mean: float = 0.0
+    deviation: float = np.inf  # infinite = nothing is known about the distribution
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A constant that equals `factor` times another one."""
+
+    constant: int
+    source: int
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The constants that vary by experiment and those that are tied to others; the rest are common and free."""
+
+    varying: tuple[Varying, ...] = ()
+    ties: tuple[Tie, ...] = ()
+
+    def n_free(self, n_constants: int) -> int:
+        """The number of free constants, one for each that varies."""
+        return n_constants - len(self.ties)
+
+
+COMMON = Sharing()
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The positions of constants and initial values among the unknowns of a fit."""
+
+    source: np.ndarray  # [E, p] position of each constant
+    factor: np.ndarray  # [p]
+    owner: np.ndarray  # [free] the constant whose bounds and start a free constant has
+    experiment: np.ndarray  # [free] the experiment in which it is used; -1 = all
+
+    @property
+    def n_free(self) -> int:
+        """The number of free constants, each experiment's own ones included."""
+        return len(self.owner)
+
+    def by_experiment(self, x: np.ndarray) -> np.ndarray:
+        """The constants [E, p] of the unknowns x."""
+        return self.factor * x[self.source]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The matrix [p, free] from the free constants to the constants, averaged over the experiments."""
+        n_experiments, p = self.source.shape
+        matrix = np.zeros((p, self.n_free))
+        for row in self.source:
+            matrix[np.arange(p), row] += self.factor / n_experiments
+        return matrix
+
+
+@lru_cache(maxsize=256)
+def layout_of(n_constants: int, n_experiments: int, sharing: Sharing = COMMON) -> Layout:
+    """The layout: common constants first, then those of each experiment."""
+    varying = [v.constant for v in sharing.varying]
+    tied = {tie.constant: tie for tie in sharing.ties}
+    source = np.zeros((n_experiments, n_constants), np.int64)
+    factor = np.ones(n_constants)
+    owner: list[int] = []
+    experiment: list[int] = []
+    for j in range(n_constants):
+        if j not in tied and j not in varying:
+            source[:, j] = len(owner)
+            owner.append(j)
+            experiment.append(-1)
+    for j in varying:
+        source[:, j] = len(owner) + np.arange(n_experiments)
+        owner += [j] * n_experiments
+        experiment += range(n_experiments)
+    for j, tie in tied.items():
+        source[:, j], factor[j] = source[:, tie.source], tie.factor
+    return Layout(source, factor, np.array(owner, np.int64), np.array(experiment, np.int64))
+
+
+def unknowns_of(layout: Layout, target: Target, varying: Sequence[Varying] = ()) -> Unknowns:
+    """The unknowns of a fit for the kernels, with the priors of initial values and of constants that vary."""
+    mean = np.concatenate([np.zeros(layout.n_free), target.initial_guess()])
+    error = np.concatenate([np.zeros(layout.n_free), target.initial_error])
+    for v in varying:
+        if np.isfinite(v.deviation):
+            own = np.flatnonzero(layout.owner == v.constant)
+            mean[own], error[own] = v.mean, v.deviation * np.sqrt(target.power)
+    return Unknowns(layout.source, layout.factor, layout.n_free, mean, error)
