@@ -14,6 +14,7 @@ COMMANDS = {
     "report": ("reporting", "write the page of results in the docs"),
     "figures": ("figures", "draw the results"),
     "clean": ("clean", "textbook systems without noise: are the right terms found?"),
+    "real": ("real.running", "real records: forecasts and left-out experiments beside naive predictions"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }

@@ -20,8 +20,8 @@ MOST_SLOPES = 20_000
 
 def solve(task: Task) -> tuple[str, float]:
     """The combination of library terms whose simulation has the smallest criterion, and that criterion."""
-    exponents = _exponents(task.X.shape[1])
-    terms, names = _terms(task.X, exponents), _names(exponents)
+    exponents = exponents_of(task.X.shape[1])
+    terms, names = terms_of(task.X, exponents), names_of(exponents)
     size = float(np.linalg.norm(task.y))
     scale = np.linalg.norm(terms, axis=0)
     scale[scale == 0.0] = 1.0
@@ -41,17 +41,19 @@ def solve(task: Task) -> tuple[str, float]:
     return " + ".join(summands) or "0", best
 
 
-def _exponents(n: int) -> np.ndarray:
+def exponents_of(n: int) -> np.ndarray:
     """Exponents [terms, n] of the monomials in n variables."""
     chosen = [c for degree in range(DEGREE + 1) for c in combinations_with_replacement(range(n), degree)]
     return np.array([[c.count(i) for i in range(n)] for c in chosen])
 
 
-def _terms(X: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+def terms_of(X: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """The monomials [N, terms] of the columns X [N, n]."""
     return np.prod(X[:, None, :] ** exponents, axis=2)
 
 
-def _names(exponents: np.ndarray) -> list[str]:
+def names_of(exponents: np.ndarray) -> list[str]:
+    """The monomials as text in x0, x1, ..."""
     return ["*".join(f"x{i}^{e}" for i, e in enumerate(row) if e) or "1" for row in exponents]
 
 
@@ -63,7 +65,7 @@ def _simulate(task: Task, exponents: np.ndarray, coefficients: np.ndarray) -> np
 
     def highest(time: float, y: np.ndarray) -> float:
         row = np.concatenate([[time], y, [np.interp(time, t, values) for values in forcing]])
-        return float((_terms(row[None, :], exponents) @ coefficients)[0])
+        return float((terms_of(row[None, :], exponents) @ coefficients)[0])
 
     slopes = 0
 
