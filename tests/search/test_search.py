@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.terms import terms_of
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
-from lgf.language.language import explicit_form, linear_form, make_language, terms_of
+from lgf.language.language import explicit_form, linear_form, make_language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator, bounds_of

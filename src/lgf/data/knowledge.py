@@ -1,12 +1,13 @@
 """Knowledge about a system before the search; every field may be unknown."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lgf.data.row_terms import by_row_and_term, read_row_term, read_shared, term_texts, texts
 from lgf.errors import LgfError, quoted
-from lgf.expression.frame import HIGHEST_ORDER, check_name
+from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
 from lgf.expression.functions import FUNCTIONS
 from lgf.solver.forcing import Forcing
 
@@ -24,11 +25,18 @@ class Knowledge:
     autonomous   time does not appear outside the inputs
     forced       whether a known input drives the system; False says that none does
     inputs       the known inputs common to all experiments, by name
-    functions    the only functions allowed, of sin cos exp log sqrt abs tanh
+    functions    the only functions allowed, of sin cos exp log sqrt abs tanh, for all states or by state
     variables    the only variables allowed in a term, such as ("u", "u'", "t")
     bounds       term -> (low, high) or a sign in words, for the coefficient of that term: {"u^3": "positive"}
     constants    the same for every other constant
     required     terms that must stand in the equation, such as ("u^3",)
+    forbidden    terms that must not stand in it
+    known        right-hand sides by state, such as {"x": "v"}; their numbers stay as they are, C is fitted
+    shared       coefficients that are one constant, up to a factor, such as ("S: S*I = -I: S*I",)
+    conserved    sums of states that do not change, such as ("S + I + R",)
+    populations  states whose right-hand side is divisible by the state itself
+
+    A term of one equation is written `x: x*y`, or {"x": ("x*y",)}; without a state it may stand in any equation.
     """
 
     order: int | Mapping[str, int] | None = None
@@ -36,11 +44,16 @@ class Knowledge:
     autonomous: bool | None = None
     forced: bool | None = None
     inputs: Mapping[str, Forcing] = field(default_factory=dict)
-    functions: tuple[str, ...] | None = None
+    functions: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None = None
     variables: tuple[str, ...] | None = None
     bounds: Mapping[str, Bounds] | None = None
     constants: Bounds | None = None
     required: tuple[str, ...] | None = None
+    forbidden: tuple[str, ...] | None = None
+    known: Mapping[str, str] | None = None
+    shared: tuple[str, ...] | None = None
+    conserved: tuple[str, ...] | None = None
+    populations: tuple[str, ...] | None = None
 
     def __post_init__(self):
         set_ = object.__setattr__
@@ -60,7 +73,9 @@ class Knowledge:
             if self.forced is False:
                 raise LgfError("a forcing is given but the system is said to be unforced; drop one of the two.")
             set_(self, "forced", True)
-        if self.functions is not None:
+        if isinstance(self.functions, Mapping):
+            set_(self, "functions", {_state(row): _functions(names) for row, names in self.functions.items()})
+        elif self.functions is not None:
             set_(self, "functions", _functions(self.functions))
         if self.variables is not None:
             set_(self, "variables", _variables(self.variables))
@@ -69,13 +84,38 @@ class Knowledge:
         if self.bounds is not None:
             if not isinstance(self.bounds, Mapping):
                 raise LgfError('bounds map a term to (low, high) or to a sign: {"u^3": "positive"}.')
-            set_(self, "bounds", {_term(k): _bounds(k, v) for k, v in self.bounds.items()})
-        if self.required is not None:
-            set_(self, "required", tuple(_term(term) for term in _texts(self.required, "required terms")))
+            set_(self, "bounds", {term: _bounds(term, v) for term, v in by_row_and_term(self.bounds).items()})
+        for name in ("required", "forbidden"):
+            if getattr(self, name) is not None:
+                set_(self, name, term_texts(getattr(self, name), f"{name} terms"))
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        set_ = object.__setattr__
+        if self.known is not None:
+            set_(self, "known", _known(self.known))
+        if self.shared is not None:
+            set_(self, "shared", tuple(str(read_shared(text)) for text in texts(self.shared, "shared constants")))
+        if self.conserved is not None:
+            set_(self, "conserved", tuple(text.strip() for text in texts(self.conserved, "conserved quantities")))
+        if self.populations is not None:
+            set_(self, "populations", tuple(_state(name) for name in texts(self.populations, "populations")))
 
     def order_of(self, state: str) -> int | None:
-        """The known order of this state, or None."""
-        return self.order.get(state) if isinstance(self.order, Mapping) else self.order
+        """The known order of this state, or None; a known row such as x'' = ... gives it too."""
+        order = self.order.get(state) if isinstance(self.order, Mapping) else self.order
+        if order is None:
+            order = next((v.derivative for v in map(Variable.read, self.known or {}) if v.name == state), 0) or None
+        return order
+
+    def functions_of(self, state: str) -> tuple[str, ...] | None:
+        """The only functions allowed in the equation of this state; None allows all."""
+        return self.functions.get(state) if isinstance(self.functions, Mapping) else self.functions
+
+    @property
+    def by_row(self) -> bool:
+        """Whether something is known about single terms or equations, beyond what rules of a grammar exclude."""
+        return any((self.required, self.forbidden, self.known, self.shared, self.conserved, self.populations))
 
     def describe(self) -> tuple[str, ...]:
         """One plain sentence for each piece of knowledge; empty when nothing is known."""
@@ -94,17 +134,39 @@ class Knowledge:
             sentences.append(f"The system is driven by {name} = {forcing.describe()}.")
         if not self.inputs and self.forced is not None:
             sentences.append("A known input drives the system." if self.forced else "No input drives the system.")
-        if self.functions is not None:
+        for row, names in self.functions.items() if isinstance(self.functions, Mapping) else ():
+            sentences.append(f"Functions allowed in the equation of {row}: {', '.join(names) or 'none'}.")
+        if self.functions is not None and not isinstance(self.functions, Mapping):
             sentences.append(f"Functions allowed: {', '.join(self.functions) or 'none'}.")
         if self.variables is not None:
             sentences.append(f"Variables allowed: {', '.join(self.variables)}.")
         for term, (low, high) in (self.bounds or {}).items():
-            sentences.append(f"The coefficient of {term} {_in_words(low, high)}.")
+            sentences.append(f"The coefficient of {read_row_term(term).place} {_in_words(low, high)}.")
         if self.constants is not None:
             sentences.append(f"Every other constant {_in_words(*self.constants)}.")
         if self.required:
-            sentences.append(f"Terms that must be there: {', '.join(self.required)}.")
-        return tuple(sentences)
+            sentences.append(f"Terms that must be there: {_places(self.required)}.")
+        if self.forbidden:
+            sentences.append(f"Terms that must not be there: {_places(self.forbidden)}.")
+        return (*sentences, *self._describe_rows())
+
+    def _describe_rows(self) -> list[str]:
+        sentences = [f"Known right-hand side: {row} = {right}." for row, right in (self.known or {}).items()]
+        for shared in map(read_shared, self.shared or ()):
+            times = "equals" if shared.factor == 1.0 else f"is {shared.factor:g} times"
+            sentences.append(
+                f"The coefficient of {shared.left.place} {times} the coefficient of {shared.right.place}."
+            )
+        sentences += [f"Conserved: {quantity} does not change." for quantity in self.conserved or ()]
+        if self.populations:
+            sentences.append(
+                f"Populations: {', '.join(self.populations)}; each such right-hand side is divisible by its own state."
+            )
+        return sentences
+
+
+def _places(terms: tuple[str, ...]) -> str:
+    return ", ".join(read_row_term(term).place for term in terms)
 
 
 def _order(order: Any) -> int:
@@ -113,15 +175,32 @@ def _order(order: Any) -> int:
     return int(order)
 
 
-def _texts(texts: Any, what: str) -> tuple[str, ...]:
-    sequence = tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)
-    if not all(isinstance(text, str) for text in sequence):
-        raise LgfError(f"{what} are given as text, but got {quoted(texts)}.")
-    return sequence
+def _state(name: object) -> str:
+    return check_name(str(name).strip())
+
+
+def _known(known: Any) -> dict[str, str]:
+    if isinstance(known, Mapping):
+        pairs = [(str(row), right) for row, right in known.items()]
+    else:
+        equations = [text.split("=") for text in texts(known, "known right-hand sides")]
+        pairs = [(e[0], e[1]) if len(e) == 2 else (e[0], None) for e in equations]
+    rows: dict[str, str] = {}
+    for row, right in pairs:
+        if not isinstance(right, str) or not right.strip():
+            raise LgfError(
+                f'the known right-hand side of {quoted(row.strip())} is {quoted(right)}; write it like {{"x": "v"}} or '
+                "x' = v."
+            )
+        variable = Variable.read(row)
+        if variable.name in (Variable.read(r).name for r in rows):
+            raise LgfError(f"the right-hand side of {variable.name} is given twice; give it once.")
+        rows[str(variable)] = right.strip()
+    return rows
 
 
 def _functions(functions: object) -> tuple[str, ...]:
-    names = _texts(functions, "functions")
+    names = texts(functions, "functions")
     for name in names:
         if name not in FUNCTIONS:
             raise LgfError(f"the function {quoted(name)} is not known; choose from {', '.join(FUNCTIONS)}.")
@@ -129,16 +208,10 @@ def _functions(functions: object) -> tuple[str, ...]:
 
 
 def _variables(variables: object) -> tuple[str, ...]:
-    names = _texts(variables, "variables")
+    names = texts(variables, "variables")
     if not names:
         raise LgfError("no variable is allowed; name at least one, such as t or u.")
     return names
-
-
-def _term(term: object) -> str:
-    if not isinstance(term, str) or not term.strip():
-        raise LgfError(f'a term is given as text such as "u^3", but got {quoted(term)}.')
-    return term.strip()
 
 
 def _bounds(term: object, bounds: Any) -> Bounds:

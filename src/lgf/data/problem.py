@@ -1,14 +1,15 @@
 """Problem: the experiments of one system and what is known about it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
+from lgf.data.row_knowledge import row_knowledge
 from lgf.errors import LgfError, quoted
-from lgf.expression.frame import Frame
-from lgf.expression.parse import ReadingError, read_expression
+from lgf.expression.frame import HIGHEST_ORDER, Frame
 from lgf.expression.tree import Expression
 from lgf.solver.forcing import Forcing
 
@@ -41,7 +42,7 @@ class Problem:
     def _check(self, observation: Observation) -> None:
         where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
         for name in observation.states:
-            order = self.knowledge.order_of(name)
+            order = self._order_of(name)
             if order is None:
                 continue
             highest = max(v.derivative for v in observation.columns if v.name == name)
@@ -61,19 +62,24 @@ class Problem:
 
     def _check_knowledge(self) -> None:
         frame, known = self.frames[-1], self.knowledge
-        for term in (*(known.bounds or {}), *(known.required or ())):
-            try:
-                read_expression(term, frame)
-            except ReadingError as error:
-                raise LgfError(f"the term {quoted(term)} cannot be read: {error.message}.") from error
+        row_knowledge(known, frame)  # reads every text
         names = ("t", *map(str, frame.columns))
         for name in known.variables or ():
             if name not in names:
                 raise LgfError(f"the variable {quoted(name)} is not known; choose from {', '.join(names)}.")
-        if isinstance(known.order, Mapping):
-            for name in known.order:
+        for what, by_state in (("order", known.order), ("functions", known.functions)):
+            for name in by_state if isinstance(by_state, Mapping) else ():
                 if name not in self.states:
-                    raise LgfError(f"the order of {quoted(name)} is given; the states are {', '.join(self.states)}.")
+                    raise LgfError(f"the {what} of {quoted(name)} is given; the states are {', '.join(self.states)}.")
+
+    def _order_of(self, state: str) -> int | None:
+        """The known order of this state, from its known equation if it has one; None if unknown."""
+        right = (self.knowledge.known or {}).get(state)
+        order = self.knowledge.order_of(state)
+        if order is None and right is not None:
+            primes = re.findall(rf"(?<!\w){state}\b('*)", right)
+            order = min(max((len(p) for p in primes), default=0) + 1, HIGHEST_ORDER)
+        return order
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -97,7 +103,7 @@ class Problem:
         for observation in self.observations:
             for name, derivative in observation.columns:
                 highest[name] = max(highest[name], derivative)
-        known = {name: self.knowledge.order_of(name) for name in self.states}
+        known = {name: self._order_of(name) for name in self.states}
         if len(self.states) == 1 and known[self.states[0]] is None:
             name, least = self.states[0], highest[self.states[0]]
             return tuple(Frame(((name, order),), self.inputs) for order in range(least, max(2, least) + 1))

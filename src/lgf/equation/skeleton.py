@@ -20,8 +20,9 @@ Sides = tuple[tuple[Expression, Expression], ...]
 class Skeleton:
     """One equation left = right for each state of the frame, with open constants.
 
-    Each constant occurs once, numbered 0, 1, ... through all equations. The equation of a state reads highest
-    derivative = right-hand side; a single equation may also be implicit, such as 5 u'' + C*u'*u'' = F.
+    Constants are numbered 0, 1, ... through all equations, by their first place. One that stands in several places has
+    one value: S' = C0*S*I; I' = -C0*S*I + C1*I. The equation of a state reads highest derivative = right-hand side; a
+    single equation may also be implicit, such as 5 u'' + C*u'*u'' = F.
     """
 
     frame: Frame
@@ -30,10 +31,10 @@ class Skeleton:
     def __post_init__(self) -> None:
         if len(self.sides) != len(self.frame.states):
             raise ValueError(f"{len(self.sides)} equations for {len(self.frame.states)} states; give one for each.")
-        indices = [n.args[0] for e in self._expressions for n in e.nodes() if n.head == "constant"]
+        indices = list(dict.fromkeys(self._places))
         if indices != list(range(len(indices))):
             raise ValueError(
-                f"open constants must be numbered 0, 1, ... from left to right, each once, got {indices}; "
+                f"open constants must be numbered 0, 1, ... from left to right, got {indices}; "
                 "read the equation with bare C's or pass it through `numbered`"
             )
         if len(self.sides) > 1 and self.right_sides is None:
@@ -55,17 +56,27 @@ class Skeleton:
         return numbered(*read_sides(text, frame))
 
     def __str__(self) -> str:
-        names = ["C"] * self.n_constants
+        names = None if self.tied else ["C"] * self.n_constants
         return "\n".join(f"{plain(left, names)} = {plain(right, names)}" for left, right in self.sides)
 
     @property
     def _expressions(self) -> tuple[Expression, ...]:
         return tuple(side for pair in self.sides for side in pair)
 
+    @property
+    def _places(self) -> list[int]:
+        """The constant of every place, from left to right."""
+        return [n.args[0] for e in self._expressions for n in e.nodes() if n.head == "constant"]
+
     @cached_property
     def n_constants(self) -> int:
         """The number of open constants."""
-        return sum(n.head == "constant" for e in self._expressions for n in e.nodes())
+        return len(set(self._places))
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether a constant stands in several places."""
+        return len(self._places) > self.n_constants
 
     @cached_property
     def symbols(self) -> frozenset[Expression]:
@@ -123,8 +134,9 @@ class Skeleton:
 
     @cached_property
     def structure(self) -> str:
-        """The structure as text, equal for all skeletons of the same equations."""
-        return "; ".join(structure(left, right) for left, right in self.sides)
+        """The structure as text, equal for all skeletons of the same equations with as many constants."""
+        text = "; ".join(structure(left, right) for left, right in self.sides)
+        return f"{text}; {self.n_constants} constants" if self.tied else text
 
     @cached_property
     def complexity(self) -> int:
@@ -189,10 +201,8 @@ def _frame_of(text: str, sides: Sides, named: Frame | None) -> Frame:
 
 
 def numbered(frame: Frame, sides: Sequence[tuple[Expression, Expression]]) -> Skeleton:
-    """The skeleton with these sides, its constants numbered by position; a constant that occurs twice is an error."""
-    constants = [n for pair in sides for e in pair for n in e.nodes() if n.head == "constant"]
-    if len(set(constants)) < len(constants):
-        raise LgfError("an open constant occurs twice; give every place a constant of its own")
+    """The skeleton with these sides, its constants numbered by their first place."""
+    constants = dict.fromkeys(n for pair in sides for e in pair for n in e.nodes() if n.head == "constant")
     order = {c: constant(i) for i, c in enumerate(constants)}
     if all(c == new for c, new in order.items()):
         return Skeleton(frame, tuple(sides))

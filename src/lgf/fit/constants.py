@@ -109,12 +109,14 @@ def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
         total += float(losses[0])
     if len(parts) == 1:
         return parts[0], total
-    # The best of every equation combined, then the second best, ...
-    starts = np.ones((max(map(len, parts)), compiled.n_constants))
+    # The best of every equation combined, then the second best, ...; a constant of several equations is the mean.
+    rows = np.arange(max(map(len, parts)))
+    starts, count = np.zeros((len(rows), compiled.n_constants)), np.zeros(compiled.n_constants)
     for equation, constants in zip(compiled.equations, parts, strict=True):
         own = np.concatenate([equation.linear, equation.nonlinear])
-        starts[:, own] = constants[np.minimum(np.arange(len(starts)), len(constants) - 1)][:, own]
-    return starts, total
+        starts[:, own] += constants[np.minimum(rows, len(constants) - 1)][:, own]
+        count[own] += 1
+    return starts / count, total
 
 
 def _residual(fitting: Fitting, values: np.ndarray) -> float:

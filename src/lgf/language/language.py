@@ -8,12 +8,13 @@ import numpy as np
 
 from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.terms import term_of, terms_of
 from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.parse import read_expression
-from lgf.expression.tree import MINUS_ONE, Expression, add, constant, factors, mul, power, summands, symbol
+from lgf.expression.tree import MINUS_ONE, Expression, add, constant, mul, power, summands, symbol
 from lgf.grammar import Derivation, Grammar, bits, mentions, restrict, spell
 from lgf.grammar.vocabulary import STATE_WORD
 from lgf.language.sentences import INPUT, NoEquation, grammar_term, in_frame, phrase, skeleton_of
@@ -156,19 +157,3 @@ def _coefficient(term: Expression) -> Expression | None:
     """The open constant that multiplies the term, or None."""
     first = term.args[0] if term.head == "*" else term
     return first if first.head == "constant" else None
-
-
-def terms_of(skeleton: Skeleton) -> tuple[Expression, ...]:
-    """The summands of the right sides (or of the residual), without their open or numerical coefficients."""
-    return tuple(term_of(summand) for _, summand in rows_of(skeleton))
-
-
-def rows_of(skeleton: Skeleton) -> tuple[tuple[int, Expression], ...]:
-    """(equation, summand) of every summand of the right sides, or of the residual of an implicit equation."""
-    bodies = skeleton.residuals if skeleton.right_sides is None else skeleton.right_sides
-    return tuple((i, summand) for i, body in enumerate(bodies) for summand in summands(body))
-
-
-def term_of(summand: Expression) -> Expression:
-    """The summand without its open or numerical coefficient, canonical."""
-    return canonical(mul(*(f for f in factors(summand) if f.head not in ("constant", "number"))))[0]

@@ -1,21 +1,21 @@
 """Evaluation of a proposal: fit, stability, objective. It is pure, so any joblib backend can map it."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from lgf.data.knowledge import Knowledge
+from lgf.data.row_knowledge import impose, row_knowledge
 from lgf.equation.complexity import node_count
 from lgf.equation.skeleton import Skeleton
-from lgf.expression.canonical import canonical
+from lgf.equation.terms import rows_of, term_of
+from lgf.equation.tied_constants import Contradiction
 from lgf.expression.frame import Frame
-from lgf.expression.parse import read_expression
 from lgf.expression.tree import factors, fill
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
 from lgf.fit.target import Target
-from lgf.language.language import rows_of, term_of
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.objective import ObjectiveSettings, objective
 from lgf.solver.stability import StabilitySettings, assess
@@ -32,6 +32,16 @@ class Evaluator:
     stability: StabilitySettings = StabilitySettings()
     assess_all: bool = False  # assess stability even if the user states nothing about it
     refining: bool = False  # the candidates are finalists
+
+    def admit(self, proposal: Proposal) -> Proposal | None:
+        """The proposal with what is known about single equations put in; None if it contradicts that."""
+        if not self.knowledge.by_row:
+            return proposal
+        try:
+            skeleton = impose(row_knowledge(self.knowledge, proposal.skeleton.frame), proposal.skeleton)
+        except Contradiction:
+            return None
+        return proposal if skeleton is proposal.skeleton else replace(proposal, skeleton=skeleton, start=None)
 
     def __call__(self, proposal: Proposal) -> Candidate:
         """The candidate: fitted constants, stability, objective."""
@@ -60,11 +70,18 @@ def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:
     bounds = np.full((skeleton.n_constants, 2), (-np.inf, np.inf))
     if knowledge.constants is not None:
         bounds[:] = knowledge.constants
-    terms = {text: read_expression(text, skeleton.frame) for text in knowledge.bounds or {}}
-    limits = {canonical(term)[0]: (knowledge.bounds or {})[text] for text, term in terms.items()}
-    for _, summand in rows_of(skeleton):
+    limits = row_knowledge(knowledge, skeleton.frame).bounds
+    bounded: set[int] = set()
+    for row, summand in rows_of(skeleton):
         coefficient = next((f.args[0] for f in factors(summand) if f.head == "constant"), None)
         term = term_of(summand)
-        if coefficient is not None and term in limits:
-            bounds[coefficient] = limits[term]
+        low_high = limits.get((row, term), limits.get((None, term)))
+        if coefficient is None or low_high is None:
+            continue
+        factor = math.prod(f.args[0] for f in factors(summand) if f.head == "number")
+        low, high = sorted(limit / factor for limit in low_high)
+        if coefficient in bounded:  # tied to a coefficient with bounds of its own
+            low, high = max(low, bounds[coefficient, 0]), min(high, bounds[coefficient, 1])
+        bounds[coefficient] = low, high
+        bounded.add(coefficient)
     return bounds

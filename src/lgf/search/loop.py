@@ -90,7 +90,7 @@ def search(
         if n <= 0 or (out_of_time and len(population)):
             break
         proposer.tell(population)
-        fresh = _new_proposals(proposer, population, n, settings.most_asks)
+        fresh = _new_proposals(proposer, population, n, settings.most_asks, evaluator.admit)
         fitted = mapper(evaluator, fresh)
         for candidate in fitted:
             population.add(candidate)
@@ -125,14 +125,16 @@ def _improved(before: float, now: float, tolerance: float) -> bool:
     return now < before if math.isinf(before) else now < before - tolerance * abs(before)
 
 
-def _new_proposals(proposer: Proposer, population: Population, n: int, most_asks: int) -> list[Proposal]:
-    """Up to `n` proposals with structures not tried before."""
+def _new_proposals(
+    proposer: Proposer, population: Population, n: int, most_asks: int, admit: Callable[[Proposal], Proposal | None]
+) -> list[Proposal]:
+    """Up to `n` proposals, admitted by what is known, with structures not tried before."""
     fresh: list[Proposal] = []
     for _ in range(most_asks):
         proposals = proposer.ask(n - len(fresh))
         if not proposals:
             break
-        for proposal in proposals:
+        for proposal in filter(None, map(admit, proposals)):
             if len(fresh) < n and population.claim(proposal.skeleton.structure):
                 fresh.append(proposal)
         if len(fresh) == n:

@@ -1,5 +1,6 @@
 """The roles of open constants in an expression: linear, inside a function or an exponent, in a divisor."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,25 +17,30 @@ class Role:
 
 def linear_columns(residual: Expression) -> tuple[list[tuple[int, Expression]], Expression]:
     """The residual as sum of constant * column plus a fixed part, for as many constants as enter linearly."""
-    occurrences: dict[int, int] = {}
-    for node in residual.nodes():
-        if node.head == "constant":
-            occurrences[node.args[0]] = occurrences.get(node.args[0], 0) + 1
+    occurrences = Counter(node.args[0] for node in residual.nodes() if node.head == "constant")
     pairs = _split(residual, occurrences)
-    columns = [(index, column) for index, column in pairs if index is not None]
-    return columns, add(ZERO, *(column for index, column in pairs if index is None))
+    # A constant that stands in several places is linear if it is linear in all of them.
+    split = Counter(index for index, _ in pairs)
+    partly = {index for index, n in split.items() if index is not None and n < occurrences[index]}
+    if partly:
+        pairs = _split(residual, Counter({index: n for index, n in occurrences.items() if index not in partly}))
+    columns: dict[int, Expression] = {}
+    for index, column in pairs:
+        if index is not None:
+            columns[index] = columns[index] + column if index in columns else column
+    return list(columns.items()), add(ZERO, *(column for index, column in pairs if index is None))
 
 
-def _split(expression: Expression, occurrences: dict[int, int]) -> list[tuple[int | None, Expression]]:
-    """Pairs (linear constant or None, cofactor) whose sum of products is the expression."""
-    if expression.head == "constant" and occurrences[expression.args[0]] == 1:
+def _split(expression: Expression, linear: Counter[int]) -> list[tuple[int | None, Expression]]:
+    """Pairs (constant that may be linear or None, cofactor) whose sum of products is the expression."""
+    if expression.head == "constant" and linear[expression.args[0]]:
         return [(expression.args[0], ONE)]
     if expression.head == "+":
-        return [pair for term in expression.args for pair in _split(term, occurrences)]
+        return [pair for term in expression.args for pair in _split(term, linear)]
     if expression.head == "*":
         for i, factor in enumerate(expression.args):
             if factor.head in ("constant", "+"):
-                pairs = _split(factor, occurrences)
+                pairs = _split(factor, linear)
                 if any(index is not None for index, _ in pairs):
                     rest = expression.args[:i] + expression.args[i + 1 :]
                     return [(index, mul(cofactor, *rest)) for index, cofactor in pairs]

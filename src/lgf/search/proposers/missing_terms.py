@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
+from lgf.equation.terms import term_of
 from lgf.expression.frame import Frame
 from lgf.expression.monomials import renumber
 from lgf.expression.tree import ONE, Expression, is_input, summands
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import cheapest
-from lgf.language.language import Language, term_of
+from lgf.language.language import Language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.basic import propose
 from lgf.search.sensitivity import Linearisation, linearise

@@ -1,0 +1,245 @@
+"""What is known about single equations of a system, read for one frame, and its enforcement.
+
+A search asks `fixed`, `required` and `allowed` while it builds equations. `impose` is the gate for every skeleton, the
+user's own included: it puts known right-hand sides in, ties constants, and refuses what contradicts the knowledge.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from lgf.data.knowledge import Bounds, Knowledge
+from lgf.data.row_terms import RowTerm, read_row_term, read_shared
+from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.structure import structure
+from lgf.equation.terms import rows_of, term_of
+from lgf.equation.tied_constants import Contradiction, Law, Relation, tie
+from lgf.errors import LgfError, quoted
+from lgf.expression.canonical import to_terms
+from lgf.expression.frame import Frame, Variable
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.parse import ReadingError, read_expression
+from lgf.expression.print import plain
+from lgf.expression.tree import ONE, SIGNAL, Expression, T, add, constant, factors, is_input, mul, substitute, summands
+
+Place = tuple[int | None, Expression]
+"""A term and the position of the state in whose equation it stands; None is any equation."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowKnowledge:
+    """The knowledge about terms and equations in the expressions of one frame; rows are positions of states."""
+
+    frame: Frame
+    rights: Mapping[int, Expression] = field(default_factory=dict)  # known right-hand sides
+    musts: tuple[Place, ...] = ()
+    mustnots: frozenset[Place] = frozenset()
+    bounds: Mapping[Place, Bounds] = field(default_factory=dict)
+    functions: Mapping[int, frozenset[str]] = field(default_factory=dict)  # the only ones allowed
+    symbols: frozenset[Expression] | None = None  # the only ones allowed
+    populations: frozenset[int] = frozenset()
+    laws: tuple[Law, ...] = ()
+    relations: tuple[Relation, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has to be enforced."""
+        return not any(
+            (
+                self.rights, self.musts, self.mustnots, self.functions, self.populations, self.laws, self.relations,
+                self.symbols is not None,
+            )
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=64)  # asked for every proposal of a search
+def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
+    """The knowledge in the expressions of this frame; LgfError if a text does not fit the frame."""
+    names = {row: i for i, row in enumerate(frame.names)}
+    functions = {i: knowledge.functions_of(name) for name, i in names.items()}
+    relations = []
+    for shared in map(read_shared, knowledge.shared or ()):
+        left, right = _place(shared.left, frame), _place(shared.right, frame)
+        assert left[0] is not None and right[0] is not None
+        relations.append(Relation((left[0], left[1]), (right[0], right[1]), shared.factor))
+    return RowKnowledge(
+        frame,
+        {_row(Variable.read(row).name, frame): _right(row, text, frame) for row, text in (knowledge.known or {}).items()},
+        tuple(_place(read_row_term(text), frame) for text in knowledge.required or ()),
+        frozenset(_place(read_row_term(text), frame) for text in knowledge.forbidden or ()),
+        {_place(read_row_term(text), frame): limits for text, limits in (knowledge.bounds or {}).items()},
+        {i: frozenset(allowed) for i, allowed in functions.items() if allowed is not None},
+        _symbols(knowledge, frame),
+        frozenset(_row(name, frame) for name in knowledge.populations or ()),
+        tuple(_law(text, frame) for text in knowledge.conserved or ()),
+        tuple(relations),
+    )
+
+
+def _row(name: str, frame: Frame) -> int:
+    if name not in frame.names:
+        raise LgfError(f"something is said about the equation of {quoted(name)}; the states are {', '.join(frame.names)}.")
+    return frame.names.index(name)
+
+
+def _place(text: RowTerm, frame: Frame) -> Place:
+    row = None if text.row is None else _row(text.row, frame)
+    try:
+        return row, term_of(read_expression(text.term, frame))
+    except ReadingError as error:
+        raise LgfError(f"the term {quoted(text.term)} cannot be read: {error.message}.") from error
+
+
+def _right(row: str, text: str, frame: Frame) -> Expression:
+    """The known right-hand side of this row."""
+    left = Variable.read(row)
+    highest = frame.highest[_row(left.name, frame)]
+    if left.derivative not in (0, highest.derivative):
+        raise LgfError(
+            f"the equation {row} = {text} is known but the data and what is known ask for {highest}; state the same "
+            "order in both."
+        )
+    try:
+        right = read_expression(text, frame)
+    except ReadingError as error:
+        raise LgfError(f"the known right-hand side {quoted(text)} cannot be read: {error.message}.") from error
+    for node in right.nodes():
+        if node.head == "symbol" and node.args[1] != SIGNAL and Variable(*node.args) not in frame.variables:
+            raise LgfError(
+                f"the known right-hand side {quoted(text)} contains {Variable(*node.args)}; it may contain "
+                f"{', '.join(map(str, frame.variables))}."
+            )
+    return right
+
+
+def _symbols(knowledge: Knowledge, frame: Frame) -> frozenset[Expression] | None:
+    """The only symbols allowed in a term; None allows all."""
+    if not knowledge.autonomous and knowledge.variables is None:
+        return None
+    named = knowledge.variables
+    allowed = {v.symbol for v in frame.columns if named is None or str(v) in named}
+    if not knowledge.autonomous and (named is None or "t" in named):
+        allowed.add(T)
+    return frozenset(allowed)
+
+
+def _law(text: str, frame: Frame) -> Law:
+    """The weights of the right-hand sides in the rate of a conserved sum."""
+    try:
+        terms = to_terms(read_expression(text, frame), [])
+    except ReadingError as error:
+        raise LgfError(f"the conserved quantity {quoted(text)} cannot be read: {error.message}.") from error
+    law: dict[int, float] = {}
+    for monomial, (_, weight) in terms.items():
+        variable = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == ONE else None
+        just_below = {v.symbol: i for i, v in enumerate(frame.variables[r] for r in frame.rates)}
+        if monomial and variable not in just_below:
+            raise LgfError(
+                f"the conserved quantity {quoted(text)} is not a sum of {', '.join(plain(s) for s in just_below)} with "
+                "numbers as weights; write it like S + I + R."
+            )
+        if variable is not None:
+            law[just_below[variable]] = weight
+    if not law:
+        raise LgfError(f"the conserved quantity {quoted(text)} names no state; write it like S + I + R.")
+    return law
+
+
+def fixed(known: RowKnowledge, row: int) -> Expression | None:
+    """The known right-hand side of this row, its constants numbered from 0; None if it is not known."""
+    return known.rights.get(row)
+
+
+def required(known: RowKnowledge, row: int) -> tuple[Expression, ...]:
+    """The terms that must stand in this row."""
+    return tuple(term for place, term in known.musts if place == row)
+
+
+def allowed(known: RowKnowledge, row: int, term: Expression) -> bool:
+    """Whether this term (canonical, without its coefficient) may stand in this row."""
+    return _objection(known, row, term) is None
+
+
+def _objection(known: RowKnowledge, row: int, term: Expression) -> str | None:
+    """Why this term may not stand in this row; None if it may."""
+    if (row, term) in known.mustnots or (None, term) in known.mustnots:
+        return "which must not be there"
+    heads = known.functions.get(row)
+    if heads is not None and any(n.head in FUNCTIONS and n.head not in heads for n in term.nodes()):
+        return f"where the functions allowed are {', '.join(sorted(heads)) or 'none'}"
+    if known.symbols is not None and any(
+        n.head == "symbol" and not is_input(n) and n not in known.symbols for n in term.nodes()
+    ):
+        return "with a variable that is not allowed"
+    if row in known.populations and not _divisible(term, Variable(known.frame.names[row]).symbol):
+        return f"which is not divisible by {known.frame.names[row]}"
+    return None
+
+
+def _divisible(term: Expression, state: Expression) -> bool:
+    """Whether the term has the state as a factor."""
+    for factor in factors(term):
+        if factor == state or (factor.head == "+" and all(_divisible(s, state) for s in summands(factor))):
+            return True
+        if factor.head == "^" and factor.args[0] == state and factor.args[1].head == "number":
+            return factor.args[1].args[0] >= 1.0
+    return False
+
+
+def impose(known: RowKnowledge, skeleton: Skeleton) -> Skeleton:
+    """The skeleton with known right-hand sides and tied constants; Contradiction if it cannot fulfil the knowledge."""
+    if known.empty or skeleton.frame != known.frame:
+        return skeleton
+    skeleton = _with_known_rows(known, skeleton)
+    present = set()
+    for row, summand in rows_of(skeleton):
+        term = term_of(summand)
+        present |= {(row, term), (None, term)}
+        objection = None if row in known.rights else _objection(known, row, term)
+        if objection is not None and not (skeleton.right_sides is None and term == skeleton.highest):
+            raise Contradiction(f"has {_text(term)} in the equation of {known.frame.names[row]}, {objection}")
+    for place in known.musts:
+        if place not in present:
+            row, term = place
+            where = "" if row is None else f" in the equation of {known.frame.names[row]}"
+            raise Contradiction(f"lacks the required term {_text(term)}{where}")
+    return tie(skeleton, known.laws, known.relations)
+
+
+def _with_known_rows(known: RowKnowledge, skeleton: Skeleton) -> Skeleton:
+    if not known.rights:
+        return skeleton
+    sides = list(skeleton.sides)
+    for row, right in known.rights.items():
+        left = known.frame.highest[row].symbol
+        if structure(*sides[row]) != structure(left, right):
+            raise Contradiction(f"has another right-hand side of {known.frame.highest[row]} than the known one")
+        own = {n: constant(1_000_000 + 1_000 * row + n.args[0]) for n in right.nodes() if n.head == "constant"}
+        sides[row] = left, substitute(right, own)
+    return numbered(skeleton.frame, sides)
+
+
+def balancing_row(known: RowKnowledge, rights: Sequence[Expression | None]) -> tuple[int, Expression] | None:
+    """(row, right-hand side with open constants) of the one row that is missing from a conserved sum.
+
+    It has the terms that stand in exactly one of the other rows; terms that stand in several cancel each other. None if
+    no law lacks exactly one row.
+    """
+    for law in known.laws:
+        missing = [row for row in law if rights[row] is None]
+        if len(missing) == 1:
+            bodies = [rights[row] for row in law if rights[row] is not None]
+            found = [term_of(s) for body in bodies if body is not None for s in summands(body)]
+            alone = [term for term in dict.fromkeys(found) if found.count(term) == 1]
+            terms, count = [], 0
+            for term in alone:
+                inner = [n for n in term.nodes() if n.head == "constant"]
+                names = {c: constant(count + 1 + i) for i, c in enumerate(inner)}
+                terms.append(mul(constant(count), substitute(term, names)))
+                count += 1 + len(inner)
+            return missing[0], add(*terms)
+    return None
+
+
+def _text(term: Expression) -> str:
+    return plain(term, ["C"] * 99)
