@@ -22,6 +22,11 @@ from lgf.search.mixture import MakeProposer
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
 
+_KNOWLEDGE = (
+    "order", "stable", "autonomous", "functions", "bounds", "required", "forbidden", "known", "shared", "conserved",
+    "populations",
+)  # fmt: skip
+
 
 class LatentGrammarFlow(BaseEstimator):
     """Discovers the ordinary differential equation behind one or more measured records.
@@ -29,7 +34,11 @@ class LatentGrammarFlow(BaseEstimator):
     order, stable, autonomous   knowledge about the system; None means unknown
     functions                   allowed functions, such as ("sin", "cos"); None allows all of the grammar
     bounds                      bounds of the coefficient of a term in u'' = ..., such as {"u^3": "negative"}
-    required                    terms that the equation must contain, such as ("u",)
+    required, forbidden         terms that must or must not occur, such as ("u",), or ("x: x*y",) in one equation
+    known                       known right-hand sides by state, such as {"x": "v"}
+    shared                      coefficients that are one constant, such as ("S: S*I = -I: S*I",)
+    conserved                   sums of states that do not change, such as ("S + I + R",)
+    populations                 states whose right-hand side is divisible by the state
     model                       "standard", "b1", "b2", "b3", or the path of a grammar or trained model
     preset                      "default" or "paper"; `settings` (a DiscoverySettings) overrides it
     proposers                   the user's own proposers by name; each needs a share in `settings`
@@ -58,9 +67,14 @@ class LatentGrammarFlow(BaseEstimator):
         order: int | Mapping[str, int] | None = None,
         stable: bool | None = None,
         autonomous: bool | None = None,
-        functions: Sequence[str] | None = None,
+        functions: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         bounds: Mapping[str, Any] | None = None,
-        required: Sequence[str] | None = None,
+        required: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        forbidden: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        known: Mapping[str, str] | None = None,
+        shared: Sequence[str] | None = None,
+        conserved: Sequence[str] | None = None,
+        populations: Sequence[str] | None = None,
         model: str | Path = "standard",
         preset: str = "default",
         settings: DiscoverySettings | None = None,
@@ -77,6 +91,11 @@ class LatentGrammarFlow(BaseEstimator):
         self.functions = functions
         self.bounds = bounds
         self.required = required
+        self.forbidden = forbidden
+        self.known = known
+        self.shared = shared
+        self.conserved = conserved
+        self.populations = populations
         self.model = model
         self.preset = preset
         self.settings = settings
@@ -113,10 +132,7 @@ class LatentGrammarFlow(BaseEstimator):
             _arrays(t), _arrays(values), states=states, derivative=derivative, forcing=_arrays(forcing),
             weights=_arrays(weights), initial=(initial,) if scalar else initial,
         )  # fmt: skip
-        knowledge = Knowledge(
-            order=self.order, stable=self.stable, autonomous=self.autonomous, functions=_tuple(self.functions),
-            bounds=self.bounds, required=_tuple(self.required),
-        )  # fmt: skip
+        knowledge = Knowledge(**{name: getattr(self, name) for name in _KNOWLEDGE})
         grammar, trained = model_named(self.model)
         request = Request(
             Problem(observations, knowledge), grammar, self._settings(), _seed(self.seed),
@@ -186,8 +202,8 @@ class LatentGrammarFlow(BaseEstimator):
         run = read_run(folder)
         known, limits = run.request.problem.knowledge, run.request.settings.search
         return cls(
-            order=known.order, stable=known.stable, autonomous=known.autonomous, functions=known.functions,
-            bounds=known.bounds, required=known.required, model=run.request.trained or run.request.grammar.name,
+            **{name: getattr(known, name) for name in _KNOWLEDGE},
+            model=run.request.trained or run.request.grammar.name,
             settings=run.request.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
             warm_start=run.request.start, seed=run.request.seed,
         )._store(run)  # fmt: skip

@@ -55,11 +55,13 @@ def test_the_polynomial_in_the_highest_derivative_has_the_value_of_the_residual(
     assert np.allclose(total, evaluate(skeleton.residuals[0], data, values))
 
 
-def test_constants_must_be_numbered_once_from_left_to_right():
+def test_constants_are_numbered_from_left_to_right_and_may_stand_in_several_places():
     with pytest.raises(ValueError, match="numbered 0, 1"):
         Skeleton(FIRST, ((U1, mul(constant(1), U)),))
-    with pytest.raises(ValueError, match="occurs twice"):
-        Skeleton.read("u' = C0*u + C0")
+    tied = Skeleton.read("u' = C1*u + C0*t + C1")
+    assert str(tied) == "u' = C0*u + C1*t + C0"
+    assert (tied.n_constants, tied.tied) == (2, True)
+    assert tied.structure == Skeleton.read("u' = C*u + C*t + C").structure
     assert numbered(FIRST, ((U1, mul(constant(1), U)),)) == Skeleton.read("u' = C*u")
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.equation.terms import terms_of
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
+from lgf.equation.terms import terms_of
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding

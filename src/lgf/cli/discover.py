@@ -35,7 +35,9 @@ def discover(
     experiment: Experiment = None,
     weight: Weight = None,
     initial: Initial = None,
-    order: Annotated[int | None, typer.Option(help="Order of the equation. Default: 1 and 2 are both tried.")] = None,
+    order: Annotated[
+        str | None, typer.Option(help="Order of the equation, or of each: x=2,y=1. Default: 1 and 2 are both tried.")
+    ] = None,
     stable: Annotated[
         bool | None, typer.Option("--stable/--unstable", help="The system is known to be stable or unstable.")
     ] = None,
@@ -43,12 +45,31 @@ def discover(
         bool, typer.Option("--autonomous", help="The equation does not contain t explicitly.")
     ] = False,
     functions: Annotated[
-        str | None, typer.Option(help="Allowed functions, such as sin,cos. Default: all of the grammar.")
+        list[str] | None,
+        typer.Option(help="Allowed functions, such as sin,cos, or x: sin for one state. Default: all. Repeatable."),
     ] = None,
     bounds: Annotated[
-        list[str] | None, typer.Option(help="Bounds of a coefficient, such as u^3=negative or u=-10:0. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Bounds of a coefficient, such as u^3=negative, u=-10:0 or x: x*y=negative. Repeatable."),
     ] = None,
-    require: Annotated[list[str] | None, typer.Option(help="Term that the equation must contain. Repeatable.")] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(help="Term that must occur, such as u, or x: x*y in one equation. Repeatable.")
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(help="Term that must not occur, such as u^2 or y: x^2. Repeatable.")
+    ] = None,
+    known: Annotated[
+        list[str] | None, typer.Option(help="Known equation, such as x' = v; its numbers stay. Repeatable.")
+    ] = None,
+    shared: Annotated[
+        list[str] | None, typer.Option(help="Coefficients that are one constant: S: S*I = -I: S*I. Repeatable.")
+    ] = None,
+    conserved: Annotated[
+        list[str] | None, typer.Option(help="Sum of states that does not change, such as S + I + R. Repeatable.")
+    ] = None,
+    population: Annotated[
+        list[str] | None, typer.Option(help="State whose right-hand side is divisible by it. Repeatable.")
+    ] = None,
     start: Annotated[list[str] | None, typer.Option(help="Equation to try first. Repeatable.")] = None,
     model: Annotated[
         str, typer.Option(help="standard, b1, b2, b3, or path of a grammar or trained model.")
@@ -70,7 +91,7 @@ def discover(
 ) -> None:
     """Discover the differential equation behind measured data."""
     from lgf.cli.discovery import new_folder, prepare_folder, run_search, write_results
-    from lgf.cli.problem import Columns, parse_bounds, read_problem, split_names
+    from lgf.cli.problem import Columns, parse_bounds, parse_functions, parse_order, read_problem
     from lgf.cli.terminal import compile_kernels, make_console
     from lgf.errors import LgfError, quoted
     from lgf.runs.folder import read_journal, read_request
@@ -101,12 +122,14 @@ def discover(
     else:
         if data is None:
             raise LgfError("there is nothing to discover from; name a CSV file or a record (see `lgf records`).")
-        known = {
-            "order": order, "stable": stable, "autonomous": autonomous or None, "functions": split_names(functions),
-            "bounds": parse_bounds(bounds), "required": tuple(require) if require else None,
+        knowledge = {
+            "order": parse_order(order), "stable": stable, "autonomous": autonomous or None,
+            "functions": parse_functions(functions), "bounds": parse_bounds(bounds), "required": require or None,
+            "forbidden": forbid or None, "known": known or None, "shared": shared or None,
+            "conserved": conserved or None, "populations": population or None,
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
-        problem, notes = read_problem(data, columns, forcing, initial, known)
+        problem, notes = read_problem(data, columns, forcing, initial, knowledge)
         settings = preset_named(preset)
         if settings_file is not None:
             settings = settings_in(settings_file, settings)

@@ -106,6 +106,30 @@ def parse_bounds(texts: list[str] | None) -> dict[str, Any] | None:
     return bounds or None
 
 
-def split_names(text: str | None) -> tuple[str, ...] | None:
-    """Names separated by commas."""
-    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+def parse_order(text: str | None) -> int | dict[str, int] | None:
+    """The order in text such as 2, or by state in text such as x=2,y=1."""
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return int(text)
+        pairs = (part.partition("=") for part in text.split(","))
+        return {name.strip(): int(order) for name, _, order in pairs}
+    except ValueError as error:
+        raise LgfError(f"the order is {quoted(text)}; give a whole number, or one for each state: x=2,y=1.") from error
+
+
+def parse_functions(texts: list[str] | None) -> tuple[str, ...] | dict[str, tuple[str, ...]] | None:
+    """Allowed functions from texts such as sin,cos, or by state from texts such as x: sin,cos."""
+    common: list[str] = []
+    by_state: dict[str, tuple[str, ...]] = {}
+    for text in texts or ():
+        state, colon, names = text.rpartition(":")
+        functions = tuple(name.strip() for name in names.split(",") if name.strip())
+        if colon:
+            by_state[state.strip()] = by_state.get(state.strip(), ()) + functions
+        else:
+            common += functions
+    if by_state and common:
+        raise LgfError("functions are allowed for all states and for single ones; say which for each state.")
+    return None if texts is None else by_state or tuple(common)

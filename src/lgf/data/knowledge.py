@@ -151,12 +151,12 @@ class Knowledge:
         return (*sentences, *self._describe_rows())
 
     def _describe_rows(self) -> list[str]:
-        sentences = [f"Known right-hand side: {row} = {right}." for row, right in (self.known or {}).items()]
+        sentences = [
+            f"Known right-hand side of {Variable.read(row).name}: {right}." for row, right in (self.known or {}).items()
+        ]
         for shared in map(read_shared, self.shared or ()):
             times = "equals" if shared.factor == 1.0 else f"is {shared.factor:g} times"
-            sentences.append(
-                f"The coefficient of {shared.left.place} {times} the coefficient of {shared.right.place}."
-            )
+            sentences.append(f"The coefficient of {shared.left.place} {times} the coefficient of {shared.right.place}.")
         sentences += [f"Conserved: {quantity} does not change." for quantity in self.conserved or ()]
         if self.populations:
             sentences.append(

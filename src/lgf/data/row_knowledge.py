@@ -11,7 +11,7 @@ from functools import lru_cache
 from lgf.data.knowledge import Bounds, Knowledge
 from lgf.data.row_terms import RowTerm, read_row_term, read_shared
 from lgf.equation.skeleton import Skeleton, numbered
-from lgf.equation.structure import structure
+from lgf.equation.structure import open_constants, structure
 from lgf.equation.terms import rows_of, term_of
 from lgf.equation.tied_constants import Contradiction, Law, Relation, tie
 from lgf.errors import LgfError, quoted
@@ -20,7 +20,20 @@ from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.parse import ReadingError, read_expression
 from lgf.expression.print import plain
-from lgf.expression.tree import ONE, SIGNAL, Expression, T, add, constant, factors, is_input, mul, substitute, summands
+from lgf.expression.tree import (
+    ONE,
+    SIGNAL,
+    Expression,
+    T,
+    add,
+    constant,
+    factors,
+    is_input,
+    mul,
+    number,
+    substitute,
+    summands,
+)
 
 Place = tuple[int | None, Expression]
 """A term and the position of the state in whose equation it stands; None is any equation."""
@@ -60,11 +73,15 @@ def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
     relations = []
     for shared in map(read_shared, knowledge.shared or ()):
         left, right = _place(shared.left, frame), _place(shared.right, frame)
-        assert left[0] is not None and right[0] is not None
+        assert left[0] is not None
+        assert right[0] is not None
         relations.append(Relation((left[0], left[1]), (right[0], right[1]), shared.factor))
     return RowKnowledge(
         frame,
-        {_row(Variable.read(row).name, frame): _right(row, text, frame) for row, text in (knowledge.known or {}).items()},
+        {
+            _row(Variable.read(row).name, frame): _right(row, text, frame)
+            for row, text in (knowledge.known or {}).items()
+        },
         tuple(_place(read_row_term(text), frame) for text in knowledge.required or ()),
         frozenset(_place(read_row_term(text), frame) for text in knowledge.forbidden or ()),
         {_place(read_row_term(text), frame): limits for text, limits in (knowledge.bounds or {}).items()},
@@ -78,7 +95,9 @@ def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
 
 def _row(name: str, frame: Frame) -> int:
     if name not in frame.names:
-        raise LgfError(f"something is said about the equation of {quoted(name)}; the states are {', '.join(frame.names)}.")
+        raise LgfError(
+            f"something is said about the equation of {quoted(name)}; the states are {', '.join(frame.names)}."
+        )
     return frame.names.index(name)
 
 
@@ -212,11 +231,17 @@ def _with_known_rows(known: RowKnowledge, skeleton: Skeleton) -> Skeleton:
     sides = list(skeleton.sides)
     for row, right in known.rights.items():
         left = known.frame.highest[row].symbol
-        if structure(*sides[row]) != structure(left, right):
+        if _opened(left, sides[row][1]) != _opened(left, right):
             raise Contradiction(f"has another right-hand side of {known.frame.highest[row]} than the known one")
         own = {n: constant(1_000_000 + 1_000 * row + n.args[0]) for n in right.nodes() if n.head == "constant"}
         sides[row] = left, substitute(right, own)
     return numbered(skeleton.frame, sides)
+
+
+def _opened(left: Expression, right: Expression) -> str:
+    """The structure of an equation with every number in it open."""
+    numbers: dict[Expression, Expression] = {n: number(1.5) for n in right.nodes() if n.head == "constant"}
+    return structure(*open_constants(left, substitute(right, numbers), left)[:2])
 
 
 def balancing_row(known: RowKnowledge, rights: Sequence[Expression | None]) -> tuple[int, Expression] | None:

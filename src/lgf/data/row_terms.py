@@ -47,7 +47,9 @@ def read_row_term(text: Any) -> RowTerm:
     if not colon:
         return RowTerm(None, term.strip())
     if not row.strip() or not term.strip() or ":" in row:
-        raise LgfError(f"the term {quoted(text)} cannot be read; write the state, a colon and the term, such as x: x*y.")
+        raise LgfError(
+            f"the term {quoted(text)} cannot be read; write the state, a colon and the term, such as x: x*y."
+        )
     return RowTerm(Variable.read(row).name, term.strip())
 
 
@@ -64,9 +66,7 @@ def read_shared(text: Any) -> SharedConstant:
     except ValueError as error:
         raise LgfError(f"the factor in {quoted(text)} is not a number; write it like x: y = 2 y: x.") from error
     if left.row is None or right.row is None or factor == 0.0:
-        raise LgfError(
-            f"the shared constant {quoted(text)} cannot be read; name both rows, such as S: S*I = -I: S*I."
-        )
+        raise LgfError(f"the shared constant {quoted(text)} cannot be read; name both rows, such as S: S*I = -I: S*I.")
     return SharedConstant(left, right, factor)
 
 

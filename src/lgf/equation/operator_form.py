@@ -1,9 +1,12 @@
-"""The operator form of a fitted equation, with its input alone on the right, and the errors of its constants."""
+"""Forms in which a fitted system is shown, with the errors of their constants: operator form, untied constants."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.structure import canonical_sides, shifted
 from lgf.equation.system import System
 from lgf.errors import LgfError
 
@@ -11,31 +14,62 @@ from lgf.errors import LgfError
 def in_operator_form(system: System, covariance: np.ndarray) -> System:
     """The equation with its input alone on the right and propagated errors; unchanged if the input is no clear term.
 
-    Systems of several states or inputs stay as they are.
-
-    To first order the values of one form are linear in those of the other, which gives their covariance.
+    Systems of several states or inputs stay as they are, up to constants that stand in several places (see `untied`).
     """
+    system, covariance = untied(system, covariance)
     if not system.skeleton.forced:
         return system
     try:
-        turned = system.operator_form()
-        columns = []
-        for i, value in enumerate(system.values):
-            step = 1e-6 * max(abs(value), 1e-6)
-            moved = list(system.values)
-            moved[i] += step
-            near = replace(system, values=tuple(moved)).operator_form()
-            if near.skeleton != turned.skeleton:
-                return system
-            columns.append((np.array(near.values) - np.array(turned.values)) / step)
+        turned, jacobian = _converted(system, System.operator_form)
     except LgfError:
         return system
     if not np.all(np.isfinite(turned.values)):
         return system
-    jacobian = np.array(columns).reshape(len(system.values), len(turned.values)).T
     errors = _propagated_errors(jacobian, covariance)
     # The first coefficient is one over that of F: if F is poorly determined, dividing by it would spoil all others.
     return replace(turned, errors=errors) if errors[0] < 0.5 * abs(turned.values[0]) else system
+
+
+def untied(system: System, covariance: np.ndarray) -> tuple[System, np.ndarray]:
+    """The system with a constant of its own in every place, like terms joined, and the covariance of its constants."""
+    if not system.skeleton.tied:
+        return system, covariance
+    try:
+        joined, jacobian = _converted(system, _with_joined_terms)
+    except LgfError:
+        return system, covariance
+    errors = _propagated_errors(jacobian, covariance)
+    finite = np.where(np.isfinite(covariance), covariance, 0.0)
+    spread = jacobian @ finite @ jacobian.T
+    spread[np.diag_indices(len(spread))] = np.square(errors)
+    return replace(joined, errors=errors), spread
+
+
+def _with_joined_terms(system: System) -> System:
+    rows, values = [], ()
+    for left, right in system.skeleton.sides:
+        left, right, own = canonical_sides(left, right, system.values)
+        rows.append((shifted(left, len(values)), shifted(right, len(values))))
+        values += own
+    return System(Skeleton(system.frame, tuple(rows)), values, formulas=system.formulas)
+
+
+def _converted(system: System, convert: Callable[[System], System]) -> tuple[System, np.ndarray]:
+    """The converted system and the derivative of its values by those of the system; LgfError if its form changes.
+
+    To first order the values of one form are linear in those of the other, which gives their covariance.
+    """
+    turned = convert(system)
+    columns = []
+    for i, value in enumerate(system.values):
+        step = 1e-6 * max(abs(value), 1e-6)
+        moved = list(system.values)
+        moved[i] += step
+        near = convert(replace(system, values=tuple(moved)))
+        if near.skeleton != turned.skeleton:
+            raise LgfError("the form of the equation depends on its constants.")
+        columns.append((np.array(near.values) - np.array(turned.values)) / step)
+    return turned, np.array(columns).reshape(len(system.values), len(turned.values)).T
 
 
 def _propagated_errors(jacobian: np.ndarray, covariance: np.ndarray) -> tuple[float, ...]:

@@ -134,9 +134,8 @@ class Skeleton:
 
     @cached_property
     def structure(self) -> str:
-        """The structure as text, equal for all skeletons of the same equations with as many constants."""
-        text = "; ".join(structure(left, right) for left, right in self.sides)
-        return f"{text}; {self.n_constants} constants" if self.tied else text
+        """The structure as text, equal for all skeletons of the same equations, whichever constants are tied."""
+        return "; ".join(structure(left, right) for left, right in self.sides)
 
     @cached_property
     def complexity(self) -> int:

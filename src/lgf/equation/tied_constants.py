@@ -168,7 +168,7 @@ def _equations(
             raise Contradiction(f"has {_text(term)} in {where} without the term that shares its constant")
         if all(present):
             equation(lambda s, sides=sides: sides.get((s.row, s.term), 0.0))
-    return np.array(rows, float).reshape(-1, len(free)), np.array(values, float)
+    return np.array(rows, float).reshape(len(rows), len(free)), np.array(values, float)
 
 
 def _solved(matrix: np.ndarray, fixed: np.ndarray) -> dict[int, tuple[float, dict[int, float]]] | None:

@@ -180,6 +180,8 @@ def _knowledge(run: Run) -> Sequence[str]:
         "The system is": "; an equation that contradicts this is ranked below its equals.",
         "The coefficient of": "; kept while the constants were fitted.",
         "Every other constant": "; kept while the constants were fitted.",
+        "Known right-hand side": "; given to every system.",
+        "Conserved": "; the constants were tied so that every term cancels.",
     }
     sentences = []
     for sentence in known.describe():
