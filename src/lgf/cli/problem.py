@@ -116,7 +116,7 @@ def parse_order(text: str | None) -> int | dict[str, int] | None:
         pairs = (part.partition("=") for part in text.split(","))
         return {name.strip(): int(order) for name, _, order in pairs}
     except ValueError as error:
-        raise LgfError(f"the order is {quoted(text)}; give a whole number, or one for each state: x=2,y=1.") from error
+        raise LgfError(f"--order is {quoted(text)}; give a whole number, or one for each state: x=2,y=1.") from error
 
 
 def parse_functions(texts: list[str] | None) -> tuple[str, ...] | dict[str, tuple[str, ...]] | None:
