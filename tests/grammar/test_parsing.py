@@ -11,6 +11,7 @@ from lgf.grammar import ParseError, grammar_names, load_grammar, parse, read_gra
 
 QUIET = settings(deadline=None, derandomize=True, max_examples=60)
 GRAMMARS = {name: load_grammar(name) for name in grammar_names()}
+UNAMBIGUOUS = sorted(name for name in GRAMMARS if name != "systems")  # its probabilities add up over derivations
 
 AMBIGUOUS = """\
 template: explicit
@@ -21,7 +22,7 @@ A -> u | C
 
 
 @QUIET
-@given(st.sampled_from(sorted(GRAMMARS)), st.integers(0, 2**32 - 1))
+@given(st.sampled_from(UNAMBIGUOUS), st.integers(0, 2**32 - 1))
 def test_parsing_undoes_spelling(name, seed):
     grammar = GRAMMARS[name]
     for derivation in sample(grammar, np.random.default_rng(seed), 3):

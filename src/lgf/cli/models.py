@@ -92,6 +92,8 @@ def sample(
     if seed < 0:
         raise LgfError(f"--seed is {seed}; give a whole number that is not negative.")
     grammar = grammar_named(model)
+    if grammar.template == "system":
+        raise LgfError(f"{grammar.name} says systems; sample a grammar for one state, such as standard.")
     if not 1 <= order <= 4:
         raise LgfError(f"--order is {order}; give a whole number from 1 to 4.")
     allowed = restrict(grammar, order=order, forced=forced)

@@ -5,6 +5,7 @@ from lgf.grammar.blocks import Blocks, Extent, extent, join, split
 from lgf.grammar.derivation import Derivation, bits, decode, from_one_hot, one_hot, pad, sample, spell, unpad
 from lgf.grammar.diagnostics import GrammarError
 from lgf.grammar.enumeration import enumerate_derivations
+from lgf.grammar.instantiation import instantiate
 from lgf.grammar.loading import grammar_names, load_grammar
 from lgf.grammar.parsing import ParseError, parse
 from lgf.grammar.restriction import mentions, restrict
@@ -27,6 +28,7 @@ __all__ = [
     "extent",
     "from_one_hot",
     "grammar_names",
+    "instantiate",
     "join",
     "load_grammar",
     "mentions",

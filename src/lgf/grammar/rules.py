@@ -5,13 +5,14 @@ A sentence is a part of an equation, and the grammar's template says which part:
     explicit        the right-hand side S of u^(n) = S
     own forcing     the whole residual: S = 0, operator and forcing together
     given forcing   the operator S of S = F, where the forcing F is given
+    system          the right-hand side of one row of a system; `instantiate` makes the rules of a row
 """
 
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-TEMPLATES = ("explicit", "own forcing", "given forcing")
+TEMPLATES = ("explicit", "own forcing", "given forcing", "system")
 
 
 @dataclass(frozen=True)

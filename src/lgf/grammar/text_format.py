@@ -1,7 +1,7 @@
 """Reading of grammars from text; errors show the line and the column.
 
     # what the grammar is for
-    template: explicit            # or: own forcing, given forcing
+    template: explicit            # or: own forcing, given forcing, system
     max_length: 40                # longest derivation
     summand: T                    # what makes one exchangeable summand
     S -> T [0.7] | T + S [0.3]
@@ -10,6 +10,9 @@
 A name on a left-hand side is a nonterminal; every other word belongs to the vocabulary. Weights stand in brackets
 (1 if missing), conditions in braces: `order 2` (order 2 or more), `order 1` (first order only), `forced`, `free`.
 A line that begins with `|` continues the one before.
+
+In a grammar for systems (`template: system`) u is the state of the row, v and w are two other states, and F is each
+input in turn; see `instantiation`.
 """
 
 import math
@@ -29,6 +32,7 @@ MOST_WORDS = 3_000
 
 _EMPTY = "empty alternative: write what stands here, or take the '|' away"
 _SETTING = re.compile(r"\s*([A-Za-z_]+)\s*:\s*(.*)$")
+_SYSTEM = re.compile(r"\s*template\s*:\s*system\s*(?:#|$)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _WEIGHT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _ANNOTATION = re.compile(r"\[(?P<weight>[^\]]*)\]|\{(?P<conditions>[^}]*)\}|[\[{]")
@@ -43,6 +47,7 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
     places: dict[str, Place] = {}
     unfinished: Place | None = None
     lhs, size = "", 0
+    system = any(_SYSTEM.match(line) for line in lines)
     if len(text) > LONGEST_TEXT:
         raise Place(where, 1, lines[0], 0).error(f"a text of {len(text)} characters: at most {LONGEST_TEXT} are read")
     for number, line in enumerate(lines, 1):
@@ -62,13 +67,13 @@ def read_grammar(text: str, name: str = "grammar", where: str | None = None) -> 
             raise place.error("this continues a rule, but no rule stands before it: begin with 'name -> ...'")
         begin = place.column
         if not continues:
-            lhs, begin = _left_hand_side(content, place)
+            lhs, begin = _left_hand_side(content, place, system)
             places.setdefault(lhs, place)
         elif not unfinished:
             begin += 1
         unfinished = place.at(len(content) - 1) if content.endswith(("|", "->")) else None
         before = len(rules)
-        rules.extend(_alternatives(lhs, content, begin, place, unfinished is not None))
+        rules.extend(_alternatives(lhs, content, begin, place, unfinished is not None, system))
         size += sum(1 + len(rule.body) for rule, _ in rules[before:])
         if len(places) > MOST_NONTERMINALS or size > MOST_WORDS:
             raise place.error(
@@ -89,19 +94,21 @@ def _check_setting(key: str, settings: dict[str, tuple[str, Place]], place: Plac
         raise place.error(f"{quoted(key)} is set a second time: keep one of the two lines")
 
 
-def _left_hand_side(content: str, place: Place) -> tuple[str, int]:
+def _left_hand_side(content: str, place: Place, system: bool) -> tuple[str, int]:
     arrow = content.find("->")
     if arrow < 0:
         raise place.error("missing arrow: a rule reads 'name -> alternative | alternative', a setting 'key: value'")
     lhs = content[:arrow].strip()
     if not _NAME.fullmatch(lhs):
         raise place.error(f"{quoted(lhs)} cannot be a nonterminal: a name of letters, digits and _ stands before '->'")
-    if is_terminal(lhs):
+    if is_terminal(lhs, system):
         raise place.error(f"{quoted(lhs)} is a word of the vocabulary and cannot be a nonterminal: choose another name")
     return lhs, arrow + 2
 
 
-def _alternatives(lhs: str, content: str, begin: int, place: Place, open_end: bool) -> list[tuple[Rule, Place]]:
+def _alternatives(
+    lhs: str, content: str, begin: int, place: Place, open_end: bool, system: bool
+) -> list[tuple[Rule, Place]]:
     if "->" in content[begin:]:
         raise place.at(content.index("->", begin)).error("a second arrow: begin a new line for each left-hand side")
     rules = []
@@ -109,7 +116,7 @@ def _alternatives(lhs: str, content: str, begin: int, place: Place, open_end: bo
     for i, piece in enumerate(pieces):
         if piece.strip():
             spot = place.at(begin + len(piece) - len(piece.lstrip()))
-            rules.append((_alternative(lhs, piece, begin, place), spot))
+            rules.append((_alternative(lhs, piece, begin, place, system), spot))
         elif not (open_end and i == len(pieces) - 1):
             column = min(begin, len(content) - 1)
             raise place.at(column).error(_EMPTY)
@@ -117,7 +124,7 @@ def _alternatives(lhs: str, content: str, begin: int, place: Place, open_end: bo
     return rules
 
 
-def _alternative(lhs: str, piece: str, begin: int, place: Place) -> Rule:
+def _alternative(lhs: str, piece: str, begin: int, place: Place, system: bool) -> Rule:
     weight, conditions = 1.0, ""
     condition_place = place
     seen: set[str] = set()
@@ -144,7 +151,7 @@ def _alternative(lhs: str, piece: str, begin: int, place: Place) -> Rule:
             "weights and conditions stand behind the body: move this before them, or write '|'"
         )
     order, forced = _conditions(conditions, condition_place)
-    body = _body(body_text, begin, place)
+    body = _body(body_text, begin, place, system)
     if forced is False and INPUT_WORD in body:
         raise condition_place.error("the body uses the forcing F but the condition says 'free': write 'forced'")
     return Rule(lhs, body, weight, order, forced)
@@ -175,11 +182,12 @@ def _conditions(text: str, place: Place) -> tuple[int | None, bool | None]:
     return order, forced
 
 
-def _body(text: str, begin: int, place: Place) -> tuple[str, ...]:
+def _body(text: str, begin: int, place: Place, system: bool) -> tuple[str, ...]:
     body: list[str] = []
     try:
         for word, column in words(text):
-            if body and body[-1] not in SIGNS and word not in SIGNS and is_terminal(body[-1]) and is_terminal(word):
+            adjacent = body and body[-1] not in SIGNS and word not in SIGNS
+            if adjacent and is_terminal(body[-1], system) and is_terminal(word, system):
                 raise place.at(begin + column).error(
                     f"no sign stands between {quoted(body[-1])} and {quoted(word)}: write '*'"
                 )
@@ -214,7 +222,7 @@ def _assemble(
     title, title_place = settings.get("name", (name, first))
     if not title:
         raise title_place.error("the name is empty: write one or take the line away")
-    check_symbols(placed, places)
+    check_symbols(placed, places, template == "system")
     summand, summand_place = settings.get("summand", ("", first))
     for symbol in summand.split():
         if symbol not in places:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from lgf.expression.functions import FUNCTIONS
 
 STATE_WORD, INPUT_WORD = "u", "F"  # the names of the state and of a known input in grammars
+OTHER_WORDS = ("v", "w")  # in grammars for systems: states other than the row's own
 SIGNS = frozenset("+-*/^(),")
 
 _WORD = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*'*)|(?P<sign>[-+*/^(),])")
 _BLANK = re.compile(r"[ \t]*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+")
 _STATE = re.compile(r"(?:u|x[0-9]+)('*)")
+_ROW_STATE = re.compile(r"([uvw])('*)")
 
 
 class UnknownCharacter(ValueError):
@@ -49,11 +51,20 @@ def derivative(word: str) -> int | None:
     return None if state is None else len(state.group(1))
 
 
-def is_terminal(word: str) -> bool:
-    """Whether the word belongs to the vocabulary: C, t, F, a state, a function, `diff`, a number or a sign."""
-    if word in SIGNS or word in ("C", "t", INPUT_WORD, "diff") or word in FUNCTIONS:
+def row_state(word: str) -> tuple[str, int] | None:
+    """(u, v or w; number of primes) of a state in a grammar for systems; None if the word is not a state."""
+    state = _ROW_STATE.fullmatch(word)
+    return None if state is None else (state.group(1), len(state.group(2)))
+
+
+def is_terminal(word: str, system: bool = False) -> bool:
+    """Whether the word belongs to the vocabulary: C, t, F, a state, a function, `diff`, a number or a sign.
+
+    The states of a grammar for systems are u, v and w, and it has no `diff`.
+    """
+    if word in SIGNS or word in ("C", "t", INPUT_WORD) or word in FUNCTIONS or is_number(word):
         return True
-    return is_number(word) or derivative(word) is not None
+    return row_state(word) is not None if system else word == "diff" or derivative(word) is not None
 
 
 def write(sentence: list[str]) -> str:

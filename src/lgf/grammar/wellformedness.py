@@ -13,26 +13,27 @@ from lgf.grammar.tables import shortest
 from lgf.grammar.vocabulary import is_terminal, words
 
 
-def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place]) -> None:
+def check_symbols(placed: list[tuple[Rule, Place]], places: dict[str, Place], system: bool = False) -> None:
     """Raises GrammarError at the first rule that has an undefined symbol or is a duplicate."""
+    states = "u (the row's own), v and w (others)" if system else "u, x0, x1, ..."
+    variables = "t, u, u', v, w, F" if system else "t, u, u', x0, x1, ..., F"
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for rule, place in placed:
         for i, symbol in enumerate(rule.body):
-            if symbol in places or is_terminal(symbol):
+            if symbol in places or is_terminal(symbol, system):
                 continue
             spot = place.at(_column_of(place, i))
             if rule.body[i + 1 : i + 2] == ("(",):
                 raise spot.error(
-                    f"unknown function {quoted(symbol)}: the functions are {', '.join(FUNCTIONS)} and diff"
+                    f"unknown function {quoted(symbol)}: the functions are {', '.join(FUNCTIONS)}"
+                    f"{'' if system else ' and diff'}"
                 )
             if symbol.endswith("'"):
-                raise spot.error(
-                    f"unknown variable {quoted(symbol)}: the states are u, x0, x1, ... with primes, time is t"
-                )
+                raise spot.error(f"unknown variable {quoted(symbol)}: the states are {states} with primes, time is t")
             hint = like(symbol, (*places, *FUNCTIONS))
             raise spot.error(
                 f"undefined nonterminal or unknown variable {quoted(symbol)}: write a rule for it, or use "
-                f"a variable (t, u, u', x0, x1, ..., F) or the open constant C{hint}"
+                f"a variable ({variables}) or the open constant C{hint}"
             )
         if (rule.lhs, rule.body) in seen:
             raise place.error(

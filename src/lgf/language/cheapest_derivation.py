@@ -4,7 +4,6 @@ The search matches the terms of the equation. Terms that belong to a header of t
 a common denominator) are matched against the headers, the others against the dictionary of summands.
 """
 
-import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,13 +19,10 @@ from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, constant, mul, number, polynomial, power, symbol
 from lgf.grammar import Derivation, Grammar, bits, restrict, spell
-from lgf.grammar.tables import tables
-from lgf.grammar.vocabulary import write
+from lgf.language.headers import BLOCK, cheapest_headers, fraction
 from lgf.language.sentences import INPUT, NoEquation, in_grammar_words, skeleton_of
-from lgf.language.term_dictionary import Term, TermDictionary, parts_of, summand_span, term_dictionary
+from lgf.language.term_dictionary import Term, TermDictionary, parts_of, term_dictionary
 
-MAX_HEADERS = 4000
-BLOCK = -1  # the place of a summand among the rules of a header
 _MARK = symbol("x0")  # the place of a summand in the expression of a header
 Parts = tuple[Expression, ...]  # sorted; a term with constants inside, such as a sine of time, may occur twice
 
@@ -202,56 +198,14 @@ def _rest(whole: Parts, taken: Parts) -> Parts:
 def _headers(grammar: Grammar, allowed: bytes) -> dict[Expression, tuple[_Header, ...]]:
     """The cheapest headers by divisor, one for each set of own terms and number of summands."""
     by_divisor: dict[Expression, dict[tuple[Parts, int], _Header]] = {}
-    for cost, rules, text in _cheapest_headers(grammar, np.frombuffer(allowed, dtype=bool)):
-        addends, factor = _fraction(read_expression(text))
+    for cost, rules, text in cheapest_headers(grammar, np.frombuffer(allowed, dtype=bool), _MARK.args[0]):
+        addends, factor = fraction(read_expression(text), _MARK)
         count = rules.count(BLOCK)
         if addends.count(_MARK) == count:
             own = tuple(sorted({p for addend in addends if addend != _MARK for p in _parts(_renumbered(addend))}))
             headers = by_divisor.setdefault(_reciprocal(_renumbered(factor)), {})
             headers.setdefault((own, count), _Header(rules, cost, count, own))
     return {divisor: tuple(headers.values()) for divisor, headers in by_divisor.items()}
-
-
-def _cheapest_headers(grammar: Grammar, allowed: np.ndarray) -> Iterator[tuple[float, Derivation, str]]:
-    """(bits, rules, text) of the cheapest headers; a summand is BLOCK in the rules and a mark in the text."""
-    probability = tables(grammar, allowed, weighted=True).probability
-    by_lhs: dict[str, list[tuple[float, int]]] = {name: [] for name in grammar.nonterminals}
-    for r in np.flatnonzero(probability).tolist():
-        by_lhs[grammar.rules[r].lhs].append((-math.log2(probability[r]), r))
-    bodies = [_marked(grammar, rule.body) for rule in grammar.rules]
-    heap: list[tuple[float, Derivation, tuple[str, ...], tuple[str, ...]]] = [(0.0, (), (), (grammar.start,))]
-    n_yielded = 0
-    while heap and n_yielded < MAX_HEADERS:
-        cost, rules, words, open_symbols = heapq.heappop(heap)
-        while open_symbols and open_symbols[0] not in by_lhs:
-            word, *rest = open_symbols
-            rules, words, open_symbols = ((*rules, BLOCK) if word == "x0" else rules), (*words, word), tuple(rest)
-        if not open_symbols:
-            n_yielded += 1
-            yield cost, rules, write(list(words))
-        elif len(rules) < grammar.max_length:
-            for rule_bits, r in by_lhs[open_symbols[0]]:
-                heapq.heappush(heap, (cost + rule_bits, (*rules, r), words, bodies[r] + open_symbols[1:]))
-
-
-def _marked(grammar: Grammar, body: tuple[str, ...]) -> tuple[str, ...]:
-    """The body of a rule with a mark for each summand."""
-    symbols = list(body)
-    begin = 0
-    while (span := summand_span(grammar, symbols, begin)) is not None:
-        begin = span[0] + 1
-        symbols[span[0] : span[1]] = ["x0"]
-    return tuple(symbols)
-
-
-def _fraction(expression: Expression) -> tuple[tuple[Expression, ...], Expression]:
-    """(addends, factor) with expression = factor * sum of the addends."""
-    factors = expression.args if expression.head == "*" else (expression,)
-    sums = [f for f in factors if f.head == "+" or f == _MARK]
-    if len(sums) != 1:
-        return (expression,), ONE
-    factor = mul(*(f for f in factors if f is not sums[0]))
-    return sums[0].args if sums[0].head == "+" else (sums[0],), factor
 
 
 def _renumbered(expression: Expression) -> Expression:

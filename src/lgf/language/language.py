@@ -1,6 +1,5 @@
 """A grammar restricted to a frame and to prior knowledge, and the skeletons of its derivations."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,10 +16,8 @@ from lgf.expression.parse import read_expression
 from lgf.expression.tree import MINUS_ONE, Expression, add, constant, mul, power, summands, symbol
 from lgf.grammar import Derivation, Grammar, bits, mentions, restrict, spell
 from lgf.grammar.vocabulary import STATE_WORD
+from lgf.language.domain import Ranges
 from lgf.language.sentences import INPUT, NoEquation, grammar_term, in_frame, phrase, skeleton_of
-
-Ranges = Mapping[str | Variable, tuple[float, float]]
-"""The smallest and the largest value of time ("t") and of the variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +73,11 @@ def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Rang
         raise LgfError(
             f"the grammar {quoted(grammar.name)} says equations of one state, but {', '.join(frame.names)} are "
             "measured; give the equations to fit, or name one column."
+        )
+    if grammar.template == "system":
+        raise LgfError(
+            f"the grammar {quoted(grammar.name)} says systems, but {frame.names[0]} is the only state; take "
+            "'standard', or a grammar for one state."
         )
     knowledge = problem.knowledge
     phrases: list[str] = []

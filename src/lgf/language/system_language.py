@@ -1,0 +1,305 @@
+"""A grammar for systems, restricted to a frame, to the data and to prior knowledge: terms, bits, skeletons.
+
+    language = make_system_language(grammar, problem, frame, target.ranges)
+    language.terms(row)                    the terms that may stand in a row, cheapest first: (expression, bits)
+    language.divisors(row)                 its common denominators: (expression, additional bits)
+    language.bits(row, terms, divisor)     the bits of these terms as the right-hand side of the row, or infinity
+    language.structures(row)               the cheapest right-hand sides of the row: RowStructure(terms, divisor, bits)
+    language.skeleton(structures)          the skeleton with one structure for each row
+    language.row_bits(skeleton)            the bits of each row of any skeleton, infinity where it cannot be said
+
+A term is a canonical expression in the symbols of the frame, without its coefficient, its inner constants open and
+numbered from 0. The right-hand side of a row is (C*term + C*term + ...)/divisor. In the skeleton the constants of a row
+follow the terms: the coefficient of each, then the constants inside it; those of the divisor come last.
+
+The bits of a row are those of its number of terms and divisor, and of each term, less log2 k! because the order of k
+terms is free. A term that the data or knowledge exclude gives its share to the others.
+"""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+from lgf.data.problem import Problem
+from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.structure import shifted
+from lgf.expression.canonical import canonical, to_terms
+from lgf.expression.frame import Frame, Variable
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.monomials import UNIT, Monomial, in_order, n_constants, renumber, to_expression
+from lgf.expression.tree import MINUS_ONE, ONE, SIGNAL, ZERO, Expression, T, add, constant, mul, power
+from lgf.grammar import Grammar
+from lgf.language.domain import Ranges, defined_on
+from lgf.language.row_dictionary import Header, row_dictionary
+from lgf.language.term_dictionary import parts_of
+
+
+class RowTerm(NamedTuple):
+    """A term and its bits; for a divisor the bits beyond those of no divisor."""
+
+    expression: Expression
+    bits: float
+
+
+class RowStructure(NamedTuple):
+    """The right-hand side of a row: the sum of the terms, each with an open coefficient, over the divisor."""
+
+    terms: tuple[Expression, ...]
+    divisor: Expression = ONE
+    bits: float = math.nan
+
+
+@dataclass(frozen=True)
+class RowKnowledge:
+    """What is known about the right-hand side of one row.
+
+    known      the whole right-hand side, constants open; the row has no other structure
+    required   terms that must stand in it
+    forbidden  terms that must not
+    factor     a factor of every term, such as the row's own state for a population
+    """
+
+    known: RowStructure | None = None
+    required: tuple[Expression, ...] = ()
+    forbidden: tuple[Expression, ...] = ()
+    factor: Expression | None = None
+
+    def admits(self, term: Expression) -> bool:
+        """Whether the term may stand in the row."""
+        if term in self.forbidden:
+            return False
+        return self.factor is None or _divides(self.factor, term)
+
+
+NOTHING_KNOWN = RowKnowledge()
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The terms and headers of one row that the data and knowledge admit."""
+
+    terms: tuple[RowTerm, ...]
+    headers: Mapping[Expression, tuple[Header, ...]]  # by divisor
+    knowledge: RowKnowledge = NOTHING_KNOWN
+
+    @cached_property
+    def cost(self) -> dict[Expression, float]:
+        """The bits by term."""
+        return dict(self.terms)
+
+    @cached_property
+    def rank(self) -> dict[Expression, int]:
+        """The place of each term in printed equations."""
+        monomials = {_monomial(e): e for e, _ in self.terms}
+        return {monomials[m]: i for i, m in enumerate(in_order(dict.fromkeys(monomials, UNIT)))}
+
+    def ordered(self, terms: Iterable[Expression]) -> tuple[Expression, ...]:
+        """The terms in the order of printed equations; others last."""
+        return tuple(sorted(terms, key=lambda term: self.rank.get(term, len(self.rank))))
+
+
+@dataclass(frozen=True, eq=False)
+class SystemLanguage:
+    """What a grammar can say about the rows of a frame; see the module."""
+
+    grammar: Grammar
+    frame: Frame
+    rows: tuple[Row, ...] = field(repr=False)
+
+    def terms(self, row: int) -> tuple[RowTerm, ...]:
+        """The terms that may stand in the row, cheapest first."""
+        return self.rows[row].terms
+
+    def divisors(self, row: int) -> tuple[RowTerm, ...]:
+        """The common denominators of the row, cheapest first, with the bits that they add."""
+        headers = self.rows[row].headers
+        total = {divisor: sum(h.probability for h in group) for divisor, group in headers.items()}
+        plain = total.pop(ONE, 1.0)
+        return tuple(RowTerm(d, math.log2(plain / p)) for d, p in sorted(total.items(), key=lambda item: -item[1]))
+
+    def bits(self, row: int, terms: Iterable[Expression], divisor: Expression = ONE) -> float:
+        """The bits of these terms over the divisor as the right-hand side of the row; infinity if it cannot be so."""
+        rules = self.rows[row]
+        chosen = tuple(terms)
+        known = rules.knowledge.known
+        if known is not None:
+            return 0.0 if Counter(chosen) == Counter(known.terms) and divisor == known.divisor else math.inf
+        if any(term not in chosen for term in rules.knowledge.required):
+            return math.inf
+        best = math.inf
+        for header in rules.headers.get(divisor, ()):
+            if header.count + len(header.own) == len(chosen):
+                rest = Counter(chosen)
+                rest.subtract(header.own)
+                if min(rest.values(), default=0) >= 0:
+                    best = min(best, _bits(header, +rest, rules.cost))
+        return best
+
+    def structures(self, row: int) -> Iterator[RowStructure]:
+        """The right-hand sides of the row in order of their bits, each once, in different terms."""
+        rules = self.rows[row]
+        if rules.knowledge.known is not None:
+            yield rules.knowledge.known._replace(bits=0.0)
+            return
+        streams = [_sums(header, rules) for headers in rules.headers.values() for header in headers]
+        seen: set[Expression] = set()
+        for structure in heapq.merge(*streams, key=lambda s: s.bits):
+            right, _ = canonical(right_side(structure))
+            if right != ZERO and right not in seen:
+                seen.add(right)
+                yield structure
+
+    def skeleton(self, rows: Sequence[RowStructure]) -> Skeleton:
+        """The skeleton with these right-hand sides, constants numbered through all rows; see the module."""
+        lefts = [variable.symbol for variable in self.frame.highest]
+        sides, start = [], 0
+        for left, row in zip(lefts, rows, strict=True):
+            right = shifted(right_side(row), start)
+            start = max(start, n_constants(right))
+            sides.append((left, right))
+        return numbered(self.frame, sides)
+
+    def row_bits(self, skeleton: Skeleton) -> tuple[float, ...]:
+        """The bits of each row of a skeleton of this frame, infinity where the row cannot be said."""
+        return tuple(s.bits for s in self.row_structures(skeleton))
+
+    def row_structures(self, skeleton: Skeleton) -> tuple[RowStructure, ...]:
+        """The cheapest structure of each row of a skeleton of this frame; of infinite bits where it cannot be said."""
+        if skeleton.frame != self.frame or skeleton.right_sides is None:
+            return (RowStructure((), ONE, math.inf),) * len(self.frame.states)
+        return tuple(self._row_structure(i, right) for i, right in enumerate(skeleton.right_sides))
+
+    def _row_structure(self, row: int, right: Expression) -> RowStructure:
+        known = self.rows[row].knowledge.known
+        divisors = self.rows[row].headers if known is None else {known.divisor: ()}
+        readings = [RowStructure(parts_of(right))]
+        readings += [s for d in divisors if d != ONE and (s := _over(right, d)) is not None]
+        priced = [s._replace(bits=self.bits(row, s.terms, s.divisor)) for s in readings]
+        return min(priced, key=lambda s: s.bits)
+
+
+def make_system_language(
+    grammar: Grammar,
+    problem: Problem,
+    frame: Frame,
+    ranges: Ranges = MappingProxyType({}),
+    knowledge: Mapping[str, RowKnowledge] = MappingProxyType({}),
+) -> SystemLanguage:
+    """The language for systems of this frame; `knowledge` is by state, and a missing range restricts nothing."""
+    known = problem.knowledge
+    functions = frozenset(FUNCTIONS if known.functions is None else known.functions)
+    allowed = known.variables
+
+    def admits(expression: Expression) -> bool:
+        for node in expression.nodes():
+            if node.head in FUNCTIONS and node.head not in functions:
+                return False
+            if node == T and known.autonomous:
+                return False
+            if node.head == "symbol" and allowed is not None and _spelling(node) not in (*allowed, *frame.inputs):
+                return False
+        return defined_on(expression, ranges)
+
+    rows = []
+    for i, name in enumerate(frame.names):
+        dictionary = row_dictionary(grammar, frame, i)
+        about = knowledge.get(name, NOTHING_KNOWN)
+        terms = {e: p for e, p in dictionary.terms.items() if admits(e) and about.admits(e)}
+        rest = 1.0 - sum(p for e, p in dictionary.terms.items() if e not in terms)
+        headers: dict[Expression, list[Header]] = {}
+        for header in dictionary.headers:
+            quotient = power(header.divisor, MINUS_ONE)
+            if admits(quotient) and all(admits(e) and about.admits(e) for e in header.own):
+                headers.setdefault(header.divisor, []).append(header)
+        priced = sorted(
+            (RowTerm(e, math.log2(rest / p)) for e, p in terms.items()), key=lambda t: (t.bits, t.expression)
+        )
+        rows.append(Row(tuple(priced), {d: tuple(h) for d, h in headers.items()}, about))
+    return SystemLanguage(grammar, frame, tuple(rows))
+
+
+def right_side(structure: RowStructure) -> Expression:
+    """The right-hand side of a structure with an open coefficient for each term, constants numbered from the left."""
+    summands, start = [], 0
+    for term in structure.terms:
+        summands.append(mul(constant(start), shifted(term, start + 1)))
+        start += 1 + n_constants(term)
+    if structure.divisor == ONE:
+        return add(*summands)
+    return mul(add(*summands), power(shifted(structure.divisor, start), MINUS_ONE))
+
+
+def _monomial(term: Expression) -> Monomial:
+    """The term as one monomial; the open coefficient keeps a difference together."""
+    size = n_constants(term)
+    return next(iter(to_terms(mul(constant(size), term), [math.nan] * (size + 1))))
+
+
+def _bits(header: Header, summands: Counter[Expression], cost: Mapping[Expression, float]) -> float:
+    """The bits of the header and of the summands in any order."""
+    total = -math.log2(header.probability) - math.log2(math.factorial(header.count))
+    for term, times in summands.items():
+        total += times * cost.get(term, math.inf) + math.log2(math.factorial(times))
+    return total
+
+
+def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
+    """The structures of a header with different terms, cheapest first."""
+    terms = [t for t in row.terms if t.expression not in header.own]
+    required = frozenset(row.knowledge.required)
+    if header.count > len(terms):
+        return
+    base = -math.log2(header.probability) - math.log2(math.factorial(header.count))
+    first = tuple(range(header.count))
+    heap = [(sum(terms[i].bits for i in first), first)]
+    pushed = {first}
+    while heap:
+        bits, chosen = heapq.heappop(heap)
+        expressions = row.ordered((*header.own, *(terms[i].expression for i in chosen)))
+        if required.issubset(expressions):
+            yield RowStructure(expressions, header.divisor, base + bits)
+        for place, i in enumerate(chosen):
+            following = chosen[place + 1] if place + 1 < len(chosen) else len(terms)
+            if i + 1 < following:
+                successor = (*chosen[:place], i + 1, *chosen[place + 1 :])
+                if successor not in pushed:
+                    pushed.add(successor)
+                    heapq.heappush(heap, (bits + terms[i + 1].bits - terms[i].bits, successor))
+
+
+def _over(right: Expression, divisor: Expression) -> RowStructure | None:
+    """The right-hand side as a sum of terms over the divisor; None if it is not one."""
+    if n_constants(divisor) == 0:
+        return RowStructure(parts_of(mul(right, divisor)), divisor)
+    pool = [math.nan] * n_constants(right)
+    monomials = to_terms(right, pool)
+    if len(monomials) != 1:
+        return None
+    (monomial,) = monomials
+    for i, (base, exponent) in enumerate(monomial):
+        if exponent == MINUS_ONE and renumber(base, [math.nan] * n_constants(base))[0] == divisor:
+            rest = to_expression({monomial[:i] + monomial[i + 1 :]: UNIT}, pool)
+            opened = mul(constant(len(pool)), rest)
+            return RowStructure(parts_of(opened), divisor)
+    return None
+
+
+def _divides(factor: Expression, term: Expression) -> bool:
+    """Whether the factor occurs in the product with a positive exponent."""
+    for base in term.args if term.head == "*" else (term,):
+        exponent = ONE
+        if base.head == "^":
+            base, exponent = base.args
+        if base == factor and exponent.head == "number" and exponent.args[0] >= 1.0:
+            return True
+    return False
+
+
+def _spelling(node: Expression) -> str:
+    name, derivative = node.args
+    return name if derivative == SIGNAL else str(Variable(name, derivative))
