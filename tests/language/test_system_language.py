@@ -16,7 +16,7 @@ from lgf.expression.print import plain
 from lgf.expression.tree import ONE, substitute, symbol
 from lgf.grammar import load_grammar, read_grammar
 from lgf.language.domain import defined_on
-from lgf.language.system_language import RowKnowledge, RowStructure, make_system_language, right_side
+from lgf.language.system_language import RowStructure, make_system_language, right_side
 from lgf.language.term_dictionary import parts_of
 
 SYSTEMS = load_grammar("systems")
@@ -25,11 +25,11 @@ MASSES = Frame((("x", 2), ("y", 2)))
 MIXED = Frame((("x", 2), ("y", 1), ("z", 1)), ("F", "G"))
 
 
-def language_of(frame, ranges=None, knowledge=None, by_row=None, grammar=SYSTEMS):
+def language_of(frame, ranges=None, knowledge=None, grammar=SYSTEMS):
     t = np.linspace(0.0, 1.0, 5)
     columns = tuple(Variable(name) for name in frame.names)
     problem = Problem((Observation(t, np.ones((5, len(columns))), columns=columns),), knowledge or Knowledge())
-    return make_system_language(grammar, problem, frame, ranges or {}, by_row or {})
+    return make_system_language(grammar, problem, frame, ranges or {})
 
 
 def term(text, frame=PAIR):
@@ -212,25 +212,23 @@ def test_knowledge_excludes_functions_variables_and_time():
 
 
 def test_knowledge_of_a_row():
-    known = RowStructure((term("y"),))
-    by_row = {
-        "x": RowKnowledge(known=known),
-        "y": RowKnowledge(required=(term("x"),), forbidden=(term("y"),)),
-    }
-    language = language_of(PAIR, by_row=by_row)
-    assert list(language.structures(0)) == [known._replace(bits=0.0)]
-    assert language.row_bits(Skeleton.read("x' = C*y; y' = C*x + C*x*y"))[0] == 0.0
-    assert language.row_bits(Skeleton.read("x' = C*x; y' = C*y")) == (math.inf, math.inf)
+    knowledge = Knowledge(known={"x": "y + C*x"}, required=("y: x",), forbidden=("y: y",), functions={"y": ()})
+    language = language_of(PAIR, knowledge=knowledge)
+    (known,) = language.structures(0)
+    assert known.bits == language.bits(0, ()) == 0.0
+    assert str(language.skeleton([known, RowStructure((term("x"),))])) == "x' = y + C*x\ny' = C*x"
+    assert language.row_bits(Skeleton.read("x' = y + C*x; y' = C*x + C*x*y"))[0] == 0.0
     assert language.bits(1, (term("x"), term("x*y"))) < math.inf
     assert language.bits(1, (term("x"), term("y"))) == math.inf
+    assert language.bits(1, (term("x*y"),)) == math.inf
+    assert language.bits(1, (term("x"), term("sin(x)"))) == math.inf
     assert all(term("x") in s.terms and term("y") not in s.terms for s in islice(language.structures(1), 100))
 
 
 def test_every_term_of_a_population_has_its_own_state_as_a_factor():
-    language = language_of(PAIR, by_row={"y": RowKnowledge(factor=term("y"))})
-    terms = spelled(language, 1)
-    assert {"y", "x*y", "y^2", "x*y/(C*x + 1)"} <= {*terms}
-    assert not {"x", "1", "sin(y)", "1/y", "-x + y", "x/y"} & {*terms}
+    terms = {*spelled(language_of(PAIR, knowledge=Knowledge(populations=("y",))), 1)}
+    assert {"y", "x*y", "y^2", "x*y/(C*x + 1)"} <= terms
+    assert not {"x", "1", "sin(y)", "1/y", "-x + y", "x/y"} & terms
 
 
 def test_headers_may_hold_terms_and_factors():

@@ -20,19 +20,19 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
 from lgf.data.problem import Problem
+from lgf.data.row_knowledge import allowed, fixed, required, row_knowledge
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.structure import shifted
 from lgf.expression.canonical import canonical, to_terms
-from lgf.expression.frame import Frame, Variable
-from lgf.expression.functions import FUNCTIONS
+from lgf.expression.frame import Frame
 from lgf.expression.monomials import UNIT, Monomial, in_order, n_constants, renumber, to_expression
-from lgf.expression.tree import MINUS_ONE, ONE, SIGNAL, ZERO, Expression, T, add, constant, mul, power
+from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant, mul, power
 from lgf.grammar import Grammar
 from lgf.language.domain import Ranges, defined_on
 from lgf.language.row_dictionary import Header, row_dictionary
@@ -47,36 +47,15 @@ class RowTerm(NamedTuple):
 
 
 class RowStructure(NamedTuple):
-    """The right-hand side of a row: the sum of the terms, each with an open coefficient, over the divisor."""
+    """The right-hand side of a row: the sum of the terms, each with an open coefficient, over the divisor.
+
+    A right-hand side that is known stands in `known`, and there are no terms.
+    """
 
     terms: tuple[Expression, ...]
     divisor: Expression = ONE
     bits: float = math.nan
-
-
-@dataclass(frozen=True)
-class RowKnowledge:
-    """What is known about the right-hand side of one row.
-
-    known      the whole right-hand side, constants open; the row has no other structure
-    required   terms that must stand in it
-    forbidden  terms that must not
-    factor     a factor of every term, such as the row's own state for a population
-    """
-
-    known: RowStructure | None = None
-    required: tuple[Expression, ...] = ()
-    forbidden: tuple[Expression, ...] = ()
-    factor: Expression | None = None
-
-    def admits(self, term: Expression) -> bool:
-        """Whether the term may stand in the row."""
-        if term in self.forbidden:
-            return False
-        return self.factor is None or _divides(self.factor, term)
-
-
-NOTHING_KNOWN = RowKnowledge()
+    known: Expression | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +64,8 @@ class Row:
 
     terms: tuple[RowTerm, ...]
     headers: Mapping[Expression, tuple[Header, ...]]  # by divisor
-    knowledge: RowKnowledge = NOTHING_KNOWN
+    required: tuple[Expression, ...] = ()
+    known: Expression | None = None
 
     @cached_property
     def cost(self) -> dict[Expression, float]:
@@ -123,13 +103,15 @@ class SystemLanguage:
         return tuple(RowTerm(d, math.log2(plain / p)) for d, p in sorted(total.items(), key=lambda item: -item[1]))
 
     def bits(self, row: int, terms: Iterable[Expression], divisor: Expression = ONE) -> float:
-        """The bits of these terms over the divisor as the right-hand side of the row; infinity if it cannot be so."""
+        """The bits of these terms over the divisor as the right-hand side of the row; infinity if it cannot be so.
+
+        A row that is known has no bits; `impose` of `lgf.data.row_knowledge` puts it into every skeleton.
+        """
         rules = self.rows[row]
         chosen = tuple(terms)
-        known = rules.knowledge.known
-        if known is not None:
-            return 0.0 if Counter(chosen) == Counter(known.terms) and divisor == known.divisor else math.inf
-        if any(term not in chosen for term in rules.knowledge.required):
+        if rules.known is not None:
+            return 0.0
+        if any(term not in chosen for term in rules.required):
             return math.inf
         best = math.inf
         for header in rules.headers.get(divisor, ()):
@@ -143,8 +125,8 @@ class SystemLanguage:
     def structures(self, row: int) -> Iterator[RowStructure]:
         """The right-hand sides of the row in order of their bits, each once, in different terms."""
         rules = self.rows[row]
-        if rules.knowledge.known is not None:
-            yield rules.knowledge.known._replace(bits=0.0)
+        if rules.known is not None:
+            yield RowStructure((), ONE, 0.0, rules.known)
             return
         streams = [_sums(header, rules) for headers in rules.headers.values() for header in headers]
         seen: set[Expression] = set()
@@ -175,56 +157,47 @@ class SystemLanguage:
         return tuple(self._row_structure(i, right) for i, right in enumerate(skeleton.right_sides))
 
     def _row_structure(self, row: int, right: Expression) -> RowStructure:
-        known = self.rows[row].knowledge.known
-        divisors = self.rows[row].headers if known is None else {known.divisor: ()}
+        known = self.rows[row].known
+        if known is not None:
+            return RowStructure((), ONE, 0.0, known)
         readings = [RowStructure(parts_of(right))]
-        readings += [s for d in divisors if d != ONE and (s := _over(right, d)) is not None]
+        readings += [s for d in self.rows[row].headers if d != ONE and (s := _over(right, d)) is not None]
         priced = [s._replace(bits=self.bits(row, s.terms, s.divisor)) for s in readings]
         return min(priced, key=lambda s: s.bits)
 
 
 def make_system_language(
-    grammar: Grammar,
-    problem: Problem,
-    frame: Frame,
-    ranges: Ranges = MappingProxyType({}),
-    knowledge: Mapping[str, RowKnowledge] = MappingProxyType({}),
+    grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges = MappingProxyType({})
 ) -> SystemLanguage:
-    """The language for systems of this frame; `knowledge` is by state, and a missing range restricts nothing."""
-    known = problem.knowledge
-    functions = frozenset(FUNCTIONS if known.functions is None else known.functions)
-    allowed = known.variables
-
-    def admits(expression: Expression) -> bool:
-        for node in expression.nodes():
-            if node.head in FUNCTIONS and node.head not in functions:
-                return False
-            if node == T and known.autonomous:
-                return False
-            if node.head == "symbol" and allowed is not None and _spelling(node) not in (*allowed, *frame.inputs):
-                return False
-        return defined_on(expression, ranges)
-
+    """The language for systems of this frame, restricted by what is known; a missing range restricts nothing."""
+    known = row_knowledge(problem.knowledge, frame)
+    anywhere = replace(known, populations=frozenset())  # a divisor need not have the state as a factor
     rows = []
-    for i, name in enumerate(frame.names):
+    for i in range(len(frame.states)):
         dictionary = row_dictionary(grammar, frame, i)
-        about = knowledge.get(name, NOTHING_KNOWN)
-        terms = {e: p for e, p in dictionary.terms.items() if admits(e) and about.admits(e)}
+        terms = {e: p for e, p in dictionary.terms.items() if allowed(known, i, e) and defined_on(e, ranges)}
         rest = 1.0 - sum(p for e, p in dictionary.terms.items() if e not in terms)
+        priced = [RowTerm(e, math.log2(rest / p)) for e, p in terms.items()]
         headers: dict[Expression, list[Header]] = {}
         for header in dictionary.headers:
-            quotient = power(header.divisor, MINUS_ONE)
-            if admits(quotient) and all(admits(e) and about.admits(e) for e in header.own):
+            inside = (power(header.divisor, MINUS_ONE), *header.own)
+            if all(allowed(anywhere, i, e) and defined_on(e, ranges) for e in inside):
                 headers.setdefault(header.divisor, []).append(header)
-        priced = sorted(
-            (RowTerm(e, math.log2(rest / p)) for e, p in terms.items()), key=lambda t: (t.bits, t.expression)
+        rows.append(
+            Row(
+                tuple(sorted(priced, key=lambda term: (term.bits, term.expression))),
+                {divisor: tuple(group) for divisor, group in headers.items()},
+                required(known, i),
+                fixed(known, i),
+            )
         )
-        rows.append(Row(tuple(priced), {d: tuple(h) for d, h in headers.items()}, about))
     return SystemLanguage(grammar, frame, tuple(rows))
 
 
 def right_side(structure: RowStructure) -> Expression:
     """The right-hand side of a structure with an open coefficient for each term, constants numbered from the left."""
+    if structure.known is not None:
+        return structure.known
     summands, start = [], 0
     for term in structure.terms:
         summands.append(mul(constant(start), shifted(term, start + 1)))
@@ -251,7 +224,7 @@ def _bits(header: Header, summands: Counter[Expression], cost: Mapping[Expressio
 def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
     """The structures of a header with different terms, cheapest first."""
     terms = [t for t in row.terms if t.expression not in header.own]
-    required = frozenset(row.knowledge.required)
+    required_terms = frozenset(row.required)
     if header.count > len(terms):
         return
     base = -math.log2(header.probability) - math.log2(math.factorial(header.count))
@@ -261,7 +234,7 @@ def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
     while heap:
         bits, chosen = heapq.heappop(heap)
         expressions = row.ordered((*header.own, *(terms[i].expression for i in chosen)))
-        if required.issubset(expressions):
+        if required_terms.issubset(expressions):
             yield RowStructure(expressions, header.divisor, base + bits)
         for place, i in enumerate(chosen):
             following = chosen[place + 1] if place + 1 < len(chosen) else len(terms)
@@ -287,19 +260,3 @@ def _over(right: Expression, divisor: Expression) -> RowStructure | None:
             opened = mul(constant(len(pool)), rest)
             return RowStructure(parts_of(opened), divisor)
     return None
-
-
-def _divides(factor: Expression, term: Expression) -> bool:
-    """Whether the factor occurs in the product with a positive exponent."""
-    for base in term.args if term.head == "*" else (term,):
-        exponent = ONE
-        if base.head == "^":
-            base, exponent = base.args
-        if base == factor and exponent.head == "number" and exponent.args[0] >= 1.0:
-            return True
-    return False
-
-
-def _spelling(node: Expression) -> str:
-    name, derivative = node.args
-    return name if derivative == SIGNAL else str(Variable(name, derivative))
