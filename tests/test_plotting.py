@@ -30,7 +30,8 @@ def test_the_curve_is_the_solution_and_the_residuals_are_what_is_left(duffing):
 def test_many_experiments_are_not_all_drawn(decay):
     observations = decay.request.problem.observations * 5
     request = replace(decay.request, problem=Problem(observations, decay.request.problem.knowledge))
-    fit = replace(decay.best.fit, initial=np.tile(decay.best.fit.initial, (5, 1)))
+    fit = decay.best.fit
+    fit = replace(fit, initial=np.tile(fit.initial, (5, 1)), by_experiment=np.tile(fit.by_experiment, (5, 1)))
     many = replace(decay, request=request, best=replace(decay.best, fit=fit), branches=decay.branches * 5)
     figure = trajectory_figure(many)
     assert len(figure.axes) == 2 * MOST_EXPERIMENTS

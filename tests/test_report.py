@@ -63,10 +63,10 @@ def test_the_report_says_what_a_reader_needs(duffing):
     assert "do not determine" not in text
 
 
-def test_fitted_states_held_out_loss_and_bounds_are_shown(decay):
+def test_fitted_states_predictions_and_bounds_are_shown(decay):
     text = html.unescape(report(decay, IMAGES))
     assert "(fitted)" in text
-    assert "held out" in text
+    assert "prediction error" in text
     assert "lies between -9 and 0; kept while the constants were fitted." in text
     assert "4 of 40 samples of u are missing" in text
 

@@ -88,7 +88,7 @@ def test_several_experiments_of_two_states_are_held_out_in_turn():
     records = [both(start, seed=seed) for seed, start in enumerate(starts)]
     model = LatentGrammarFlow(warm_start=(TRUE, OTHER)).fit(T, records, states=["hare", "lynx"], initial=starts)
     assert model.equation_.skeleton.structure == HARES.skeleton.structure
-    assert model.run_.best.held_out < 0.01
+    assert model.run_.best.prediction.left_out < 0.1
     np.testing.assert_allclose(model.run_.best.fit.initial, [list(start.values()) for start in starts])
     exact = solve(HARES, starts[1], T)
     np.testing.assert_allclose(model.predict(T, experiment=1)[:, 0], exact["hare"], rtol=0.1, atol=0.3)

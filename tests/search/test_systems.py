@@ -191,7 +191,8 @@ def test_a_candidate_of_two_states_is_judged(hares):
     problem = problem_of(observed(HARES, {"hare": 10, "lynx": 5}, T, ("hare", "lynx")), stable=False)
     sound = Evaluator({hares.frame: hares}, problem.knowledge)(Proposal(HARES.skeleton, 10.0))
     assert sound.stability is not None
-    assert sound.complexity == sum(node_count(left - right) for left, right in sound.fit.system(hares).sides)
+    nodes = sum(node_count(left - right) for left, right in sound.fit.system(hares).sides)
+    assert sound.complexity == nodes + hares.n_unknown
     assert confirmed(sound, problem, hares)
     assert steady(sound, problem, hares)
     exploding = replace(sound, fit=replace(sound.fit, values=(1.1, 0.4, -0.4, 0.1)))

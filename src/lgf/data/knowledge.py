@@ -35,6 +35,7 @@ class Knowledge:
     shared       coefficients that are one constant, up to a factor, such as ("S: S*I = -I: S*I",)
     conserved    sums of states that do not change, such as ("S + I + R",)
     populations  states whose right-hand side is divisible by the state itself
+    vary         terms whose coefficient differs between experiments, or "auto" (the data decide), or "none"
 
     A term of one equation is written `x: x*y`, or {"x": ("x*y",)}; without a state it may stand in any equation.
     """
@@ -54,6 +55,7 @@ class Knowledge:
     shared: tuple[str, ...] | None = None
     conserved: tuple[str, ...] | None = None
     populations: tuple[str, ...] | None = None
+    vary: str | tuple[str, ...] = "auto"
 
     def __post_init__(self):
         set_ = object.__setattr__
@@ -88,6 +90,8 @@ class Knowledge:
         for name in ("required", "forbidden"):
             if getattr(self, name) is not None:
                 set_(self, name, term_texts(getattr(self, name), f"{name} terms"))
+        if self.vary not in ("auto", "none"):
+            set_(self, "vary", term_texts(self.vary, "terms that vary by experiment"))
         self._check_rows()
 
     def _check_rows(self) -> None:
@@ -148,6 +152,10 @@ class Knowledge:
             sentences.append(f"Terms that must be there: {_places(self.required)}.")
         if self.forbidden:
             sentences.append(f"Terms that must not be there: {_places(self.forbidden)}.")
+        if self.vary == "none":
+            sentences.append("All constants are the same in every experiment.")
+        elif not isinstance(self.vary, str):
+            sentences.append(f"The coefficient varies by experiment for: {_places(self.vary)}.")
         return (*sentences, *self._describe_rows())
 
     def _describe_rows(self) -> list[str]:

@@ -53,6 +53,7 @@ class RowKnowledge:
     populations: frozenset[int] = frozenset()
     laws: tuple[Law, ...] = ()
     relations: tuple[Relation, ...] = ()
+    varying: frozenset[Place] = frozenset()  # terms whose coefficient differs between experiments
 
     @property
     def empty(self) -> bool:
@@ -90,6 +91,9 @@ def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
         frozenset(_row(name, frame) for name in knowledge.populations or ()),
         tuple(_law(text, frame) for text in knowledge.conserved or ()),
         tuple(relations),
+        frozenset(_place(read_row_term(text), frame) for text in knowledge.vary)
+        if not isinstance(knowledge.vary, str)
+        else frozenset(),
     )
 
 

@@ -5,7 +5,7 @@ The residual stage (variable projection over the completed record) gives starts 
 poor. The alternative is the paper's two-stage Nelder-Mead search.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.initial_guesses import starting_points
 from lgf.fit.nelder_mead import nelder_mead
-from lgf.fit.settings import FitMethod, FitSettings, Fitting, make_fitting
-from lgf.fit.sharing import COMMON, Sharing
+from lgf.fit.random_effects import distribution, random_length
+from lgf.fit.settings import FitMethod, FitSettings, Fitting, StageResult, make_fitting
+from lgf.fit.sharing import COMMON, Sharing, unknowns_of
 from lgf.fit.target import Target
 from lgf.fit.trajectory_stage import levenberg_marquardt
 from lgf.solver.kernels.residual import fit_residual, residual_loss
@@ -34,6 +35,8 @@ class ConstantFit:
     covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
     initial: np.ndarray  # [experiment, n] the initial states, given or fitted
     by_experiment: np.ndarray  # [experiment, constant] the constants of each experiment
+    sharing: Sharing  # the constants that are tied or vary by experiment
+    random_length: float  # description length of the constants that vary, given their distributions
     status: SolveStatus
     evaluations: int  # trajectories solved
     steps: int
@@ -43,9 +46,19 @@ class ConstantFit:
         """Standard error of each constant."""
         return tuple(float(e) for e in np.sqrt(np.diag(self.covariance)))
 
-    def system(self, target: Target) -> System:
-        """The fitted system."""
-        return System(self.skeleton, self.values, self.errors, target.formulas)
+    def varying_length(self, n_experiments: int) -> float:
+        """Description length of the constants that vary: the deviation of each, and the values given its distribution.
+
+        The mean counts as a common constant.
+        """
+        return len(self.sharing.varying) * float(np.log(n_experiments)) + self.random_length
+
+    def system(self, target: Target, experiment: int | None = None) -> System:
+        """The fitted system, with the constants of an experiment, or else their means."""
+        if experiment is None or not self.sharing.varying:
+            return System(self.skeleton, self.values, self.errors, target.formulas)
+        values = tuple(float(v) for v in self.by_experiment[experiment])
+        return System(self.skeleton, values, self.errors, target.formulas)
 
 
 def fit_constants(
@@ -70,15 +83,20 @@ def fit_constants(
     else:
         starts, residual = _residual_stage(fitting)
     if settings.gate is not None and not residual < settings.gate:
-        return _unsolved(skeleton, starts[0], residual, target)
+        return _unsolved(skeleton, starts[0], residual, target, sharing)
     starts = fitting.unknown_starts(starts)
     if settings.method is FitMethod.NELDER_MEAD:
         result = nelder_mead(fitting, starts[0])
     else:
         result = levenberg_marquardt(fitting, starts, rescue=start is None)
     n_free, mean = fitting.layout.n_free, fitting.layout.mean
-    values = mean @ result.x[:n_free]
     floor = target.floor(settings.accuracy * settings.rtol)
+    random = 0.0
+    if sharing.varying and np.isfinite(result.loss):
+        fitting, result, random = _with_distributions(fitting, sharing, result, floor)
+        sharing = replace(sharing, varying=fitting.varying)
+        result = result._replace(loss=float(np.sum(result.losses)))  # without the prior, which random_length counts
+    values = mean @ result.x[:n_free]
     return ConstantFit(
         skeleton=skeleton,
         values=tuple(float(v) for v in values),
@@ -88,10 +106,51 @@ def fit_constants(
         covariance=_averaged(_covariance(result.normal, max(result.loss, floor), target)[:n_free, :n_free], mean),
         initial=_initial_states(target, result.x[n_free:]),
         by_experiment=fitting.layout.by_experiment(result.x),
+        sharing=sharing,
+        random_length=random,
         status=STATUSES[result.status],
         evaluations=int(result.evaluations),
         steps=int(result.steps),
     )
+
+
+def _with_distributions(
+    fitting: Fitting, sharing: Sharing, result: StageResult, floor: float
+) -> tuple[Fitting, StageResult, float]:
+    """(fitting, result, description length) with the constants that vary drawn to their estimated distribution.
+
+    A distribution that is given stays as it is.
+    """
+    target, layout = fitting.target, fitting.layout
+
+    def own(constant: int, result: StageResult) -> tuple[np.ndarray, np.ndarray]:
+        """(values, standard errors) of each experiment, for given common constants."""
+        at = np.flatnonzero(layout.owner == constant)
+        individual = np.concatenate([layout.experiment >= 0, np.ones(target.n_unknown, bool)])
+        normal = np.where(individual[:, None] & individual, result.normal, np.diag(np.diag(result.normal)))
+        covariance = _covariance(normal, max(result.loss, floor), target)
+        return result.x[at], np.sqrt(np.diag(covariance)[at])
+
+    varying = []
+    for v in sharing.varying:
+        values, errors = own(v.constant, result)
+        if np.isinf(v.deviation):
+            mean, deviation = distribution(values, errors)
+            least = 1e-3 * float(np.nanmin(errors)) if np.isfinite(errors).any() else 1e-12
+            v = replace(v, mean=mean if np.isfinite(mean) else float(values.mean()), deviation=max(deviation, least))
+        varying.append(v)
+    if tuple(varying) != sharing.varying:
+        fitting = fitting._replace(unknowns=unknowns_of(layout, target, varying), varying=tuple(varying))
+        drawn = levenberg_marquardt(fitting, result.x[None, :], rescue=False)
+        result = drawn._replace(evaluations=result.evaluations + drawn.evaluations, steps=result.steps + drawn.steps)
+    length = 0.0
+    for v in varying:
+        values, errors = own(v.constant, result)
+        # The covariance holds the prior; without it an experiment determines its value less well.
+        information = np.maximum(1.0 / errors**2 - 1.0 / v.deviation**2, 0.0)
+        with np.errstate(divide="ignore"):
+            length += random_length(values, 1.0 / np.sqrt(information), v.mean, v.deviation)
+    return fitting, result, length
 
 
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
@@ -172,10 +231,11 @@ def _initial_states(target: Target, fitted: np.ndarray) -> np.ndarray:
     return states
 
 
-def _unsolved(skeleton: Skeleton, values: np.ndarray, residual: float, target: Target) -> ConstantFit:
+def _unsolved(skeleton: Skeleton, values: np.ndarray, residual: float, target: Target, sharing: Sharing) -> ConstantFit:
     p = skeleton.n_constants
     return ConstantFit(
         skeleton, tuple(float(v) for v in values[:p]), residual, np.inf,
         np.full(len(skeleton.frame.columns), np.inf), np.full((p, p), np.inf),
-        target.record.initial.copy(), np.tile(values[:p], (target.n_experiments, 1)), SolveStatus.OUT_OF_STEPS, 0, 0,
+        target.record.initial.copy(), np.tile(values[:p], (target.n_experiments, 1)), sharing, 0.0,
+        SolveStatus.OUT_OF_STEPS, 0, 0,
     )  # fmt: skip

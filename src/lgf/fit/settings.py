@@ -8,7 +8,7 @@ import numpy as np
 
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.tree import T
-from lgf.fit.sharing import COMMON, Layout, Sharing, layout_of, unknowns_of
+from lgf.fit.sharing import COMMON, Layout, Sharing, Varying, layout_of, unknowns_of
 from lgf.fit.target import Target
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.solver.kernels.trajectory_fit import Unknowns
@@ -66,6 +66,7 @@ class Fitting(NamedTuple):
     upper: np.ndarray
     layout: Layout
     unknowns: Unknowns
+    varying: tuple[Varying, ...] = ()
 
     def unknown_limits(self) -> tuple[np.ndarray, np.ndarray]:
         """(lower, upper) of the unknowns: free constants, then initial values."""
@@ -102,7 +103,7 @@ def make_fitting(
     compiled = compile_skeleton(skeleton, target.formulas)
     layout = layout_of(compiled.n_constants, target.n_experiments, sharing)
     unknowns = unknowns_of(layout, target, sharing.varying)
-    return Fitting(compiled, target, settings, *_limits(compiled, target, bounds), layout, unknowns)
+    return Fitting(compiled, target, settings, *_limits(compiled, target, bounds), layout, unknowns, sharing.varying)
 
 
 def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -36,7 +36,7 @@ class Sharing:
     ties: tuple[Tie, ...] = ()
 
     def n_free(self, n_constants: int) -> int:
-        """The number of free constants, one for each that varies."""
+        """The number of free constants, each that varies counted once."""
         return n_constants - len(self.ties)
 
 
@@ -60,6 +60,10 @@ class Layout:
     def by_experiment(self, x: np.ndarray) -> np.ndarray:
         """The constants [E, p] of the unknowns x."""
         return self.factor * x[self.source]
+
+    def free(self, by_experiment: np.ndarray) -> np.ndarray:
+        """The free constants of the constants [E, p]."""
+        return by_experiment[np.maximum(self.experiment, 0), self.owner]
 
     @property
     def mean(self) -> np.ndarray:

@@ -160,8 +160,11 @@ def make_target(
     *,
     all_modes: bool = False,
     accuracy: float = 1e-3,
+    noise: np.ndarray | None = None,
 ) -> Target:
     """The target for systems of this frame; `accuracy` is the relative error of solutions, the least noise assumed.
+
+    `noise` [column] replaces the estimated noise.
 
     With all_modes the completed columns count as if they had been measured, each divided by its mean square: the
     solution loss of the paper.
@@ -170,7 +173,8 @@ def make_target(
     signals = tuple(problem.signals(e) for e in range(len(observations)))
     states = [np.array([c.trajectory[v] for v in frame.columns]) for c in completions]
     rounding = _rounding(observations, frame)
-    noise = _noise(observations, completions, frame, np.fmax(rounding, 0.0), accuracy)
+    if noise is None:
+        noise = _noise(observations, completions, frame, np.fmax(rounding, 0.0), accuracy)
     data, weight = zip(
         *(_weighted(o, s, noise, frame, all_modes) for o, s in zip(observations, states, strict=True)), strict=True
     )

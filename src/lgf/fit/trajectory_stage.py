@@ -59,11 +59,31 @@ def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above
         hopeless_loss=settings.give_up * target.signal(fraction),
         budget=budget,
     )
-    lower, upper = fitting.unknown_limits()
-    windows = target.windows(fraction)
-    return StageResult(
-        *fit_trajectory(fitting.compiled.flow, target.record, fitting.unknowns, windows, starts, lower, upper, search)
+    return _fitted(fitting, starts, target.windows(fraction), search)
+
+
+def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -> StageResult:
+    """The result on the first `samples` [E] of each experiment, from a start near the solution."""
+    settings, target = fitting.settings, fitting.target
+    search = Search(
+        rtol=settings.rtol,
+        max_steps=settings.steps_per_solve,
+        with_highest=target.with_highest,
+        leave_above=np.inf,
+        max_iterations=settings.iterations,
+        tolerance=settings.tolerance,
+        far_loss=np.inf,
+        far_tolerance=settings.far_tolerance,
+        hopeless_loss=np.inf,
+        budget=settings.steps_per_fit,
     )
+    return _fitted(fitting, start[None, :], samples, search)
+
+
+def _fitted(fitting: Fitting, starts: np.ndarray, windows: np.ndarray, search: Search) -> StageResult:
+    lower, upper = fitting.unknown_limits()
+    flow, record = fitting.compiled.flow, fitting.target.record
+    return StageResult(*fit_trajectory(flow, record, fitting.unknowns, windows, starts, lower, upper, search))
 
 
 def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:

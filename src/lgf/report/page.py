@@ -83,8 +83,6 @@ def _summary(run: Run) -> str:
         f"The equation leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
         f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})"
     )
-    if run.best.held_out is not None:
-        sentence += f", and {percentage(run.best.held_out**0.5)} of the experiments held out in cross-validation"
     return sentence + "."
 
 
@@ -157,13 +155,13 @@ def _alternative_rows(run: Run) -> list[dict[str, Any]]:
 def _front_table(run: Run) -> list[dict[str, Any]]:
     rows = []
     for row in front_rows(run):
-        held_out = row["held_out"]
+        predicted = row["prediction"]
         rows.append(
             {
                 "equation": row["equation"],
                 "complexity": row["complexity"],
                 "error": percentage(row["loss"] ** 0.5),
-                "held out": "" if held_out is None else percentage(held_out**0.5),
+                "prediction error": "" if predicted is None else percentage(predicted),
                 "objective": f"{row['objective']:.1f}",
                 "stable": row["stable"] or "",
             }

@@ -35,6 +35,7 @@ from lgf.runs.serialisation import (
     settings_to_plain,
 )
 from lgf.search.candidate import Candidate
+from lgf.search.decision import Trust
 
 FORMAT = 2
 LARGEST = 500_000_000  # most bytes of a file
@@ -137,6 +138,8 @@ def write_run(run: Run, folder: str | Path) -> None:
         "initial": run.best.fit.initial,
         "branches": run.branches,
         "best": candidate_to_plain(run.best),
+        "trust": run.trust.value,
+        "ladder": [candidate_to_plain(c) for c in run.ladder],
         "front": [candidate_to_plain(c) for c in run.front],
         "indistinguishable": [candidate_to_plain(c) for c in run.indistinguishable],
         "history": [iteration_to_plain(i) for i in run.history],
@@ -165,6 +168,8 @@ def read_run(folder: str | Path) -> Run:
         return Run(
             request=request,
             best=best,
+            trust=Trust(facts["trust"]),
+            ladder=_candidates(facts["ladder"]),
             front=_candidates(facts["front"]),
             indistinguishable=_candidates(facts["indistinguishable"]),
             branches=branches,
@@ -189,7 +194,7 @@ def front_rows(run: Run) -> list[dict[str, Any]]:
             "equation": str(run.display_system(c)),
             "complexity": c.complexity,
             "loss": c.loss,
-            "held_out": c.held_out,
+            "prediction": None if c.prediction is None else c.prediction.error,
             "objective": c.objective,
             "stable": None if c.stability is None else c.stability.verdict.value,
             "chosen": c.skeleton.structure == run.best.skeleton.structure,

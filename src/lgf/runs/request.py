@@ -33,6 +33,7 @@ from lgf.runs.journal import Journal, Tick, interruptible
 from lgf.runs.presets import proposers_for
 from lgf.runs.serialisation import Plain
 from lgf.search.candidate import Candidate, Proposal
+from lgf.search.decision import Trust
 from lgf.search.discover import Discovery, discover
 from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
@@ -75,6 +76,8 @@ class Run:
 
     request: Request
     best: Candidate
+    trust: Trust
+    ladder: tuple[Candidate, ...]
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]
     branches: tuple[tuple[float, float], ...]  # (value, slope) of the highest derivative at the start, by experiment
@@ -105,8 +108,7 @@ class Run:
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
         """The solution of the chosen system for this experiment, at its times or at t."""
         problem = self.request.problem
-        if experiment not in range(len(problem.observations)):
-            raise LgfError(f"experiment is {quoted(experiment)}; give one from 0 to {len(problem.observations) - 1}.")
+        self._check_experiment(experiment)
         observation = problem.observations[experiment]
         start = observation.t[0]
         times = observation.t if t is None else np.asarray(t, float)
@@ -116,8 +118,9 @@ class Run:
                 f"t begins at {unique_times[0]:.6g}, before the record at {start:.6g}; use simulate for that."
             )
         solver_times = np.union1d([start], unique_times)
+        values = tuple(float(v) for v in self.best.fit.by_experiment[experiment])
         solved = solve(
-            System(self.best.skeleton, self.best.fit.values), self.best.fit.initial[experiment], solver_times,
+            System(self.best.skeleton, values), self.best.fit.initial[experiment], solver_times,
             problem.signals(experiment), branch=self.branches[experiment],
         )  # fmt: skip
         rows = np.searchsorted(solver_times, unique_times)[inverse]
@@ -125,12 +128,19 @@ class Run:
         return Trajectory(times, solved.values[rows], solved.variables, inputs, solved.status)
 
     def simulate(
-        self, t: ArrayLike, initial: Initial, forcing: ForcingLike | Mapping[str, ForcingLike] = None
+        self,
+        t: ArrayLike,
+        initial: Initial,
+        forcing: ForcingLike | Mapping[str, ForcingLike] = None,
+        experiment: int | None = None,
     ) -> Trajectory:
         """The solution of the chosen system from any initial state at t[0] (in order or by name), under any inputs.
 
-        Missing inputs are taken from the data if they are formulas there.
+        Missing inputs are taken from the data if they are formulas there. Constants that vary by experiment are those
+        of `experiment`, or else their means.
         """
+        if experiment is not None:
+            self._check_experiment(experiment)
         times = np.asarray(t, float)
         known = {name: Forcing.from_formula(f) for name, f in self.request.problem.formulas}
         inputs = {**known, **make_inputs(_named(forcing, self.frame), times)}
@@ -140,7 +150,14 @@ class Run:
             raise LgfError(
                 f"the forcing {missing[0]} of the data was given by samples; say what drives the system now."
             )
-        return solve(System(self.best.skeleton, self.best.fit.values), initial, times, inputs)
+        fit = self.best.fit
+        values = fit.values if experiment is None else tuple(float(v) for v in fit.by_experiment[experiment])
+        return solve(System(self.best.skeleton, values), initial, times, inputs)
+
+    def _check_experiment(self, experiment: int) -> None:
+        n = len(self.request.problem.observations)
+        if experiment not in range(n):
+            raise LgfError(f"experiment is {quoted(experiment)}; give one from 0 to {n - 1}.")
 
 
 def execute(
@@ -179,6 +196,8 @@ def execute(
     return Run(
         request=request,
         best=assessed[discovery.best.skeleton.structure],
+        trust=discovery.trust,
+        ladder=discovery.ladder,
         front=tuple(assessed[c.skeleton.structure] for c in discovery.front),
         indistinguishable=tuple(assessed[c.skeleton.structure] for c in discovery.indistinguishable),
         branches=tuple((float(v), float(s)) for v, s in zip(record.root, record.root_slope, strict=True)),

@@ -16,7 +16,8 @@ from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.constants import ConstantFit
-from lgf.search.candidate import Candidate, Proposal
+from lgf.fit.sharing import Sharing, Tie, Varying
+from lgf.search.candidate import Candidate, Prediction, Proposal
 from lgf.search.loop import Iteration
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
@@ -118,7 +119,9 @@ def iteration_from_plain(data: Plain) -> Iteration:
 
 def candidate_to_plain(candidate: Candidate) -> Plain:
     """A candidate without its latent tokens."""
-    fit, proposal, stability = candidate.fit, candidate.proposal, candidate.stability
+    fit, proposal, stability, prediction = (
+        candidate.fit, candidate.proposal, candidate.stability, candidate.prediction,
+    )  # fmt: skip
     return jsonable(
         {
             "frame": frame_to_plain(fit.skeleton.frame),
@@ -128,7 +131,7 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "losses": fit.losses,
             "objective": candidate.objective,
             "complexity": candidate.complexity,
-            "held_out": candidate.held_out,
+            "prediction": None if prediction is None else asdict(prediction),
             "stability": None if stability is None else [stability.verdict.value, stability.reason],
             "residual": fit.residual,
             "covariance": fit.covariance,
@@ -142,6 +145,9 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "derivation": proposal.derivation,
             "origin": proposal.origin,
             "start": proposal.start,
+            "sharing": sharing_to_plain(proposal.sharing),
+            "fitted_sharing": sharing_to_plain(fit.sharing),
+            "random_length": fit.random_length,
         }
     )
 
@@ -154,13 +160,16 @@ def candidate_from_plain(data: Plain) -> Candidate:
     values = tuple(float(v) for v in data["values"])
     if len(values) != p:
         raise ValueError(f"{len(values)} values for {p} constants of {data['skeleton']}")
-    derivation, start, stability = data["derivation"], data["start"], data["stability"]
+    derivation, start, stability, prediction = (
+        data["derivation"], data["start"], data["stability"], data["prediction"],
+    )  # fmt: skip
     proposal = Proposal(
         Skeleton.read(data["proposed"], frame),
         float(data["bits"]),
         None if derivation is None else tuple(int(r) for r in derivation),
         str(data["origin"]),
         start=None if start is None else tuple(float(v) for v in start),
+        sharing=sharing_from_plain(data["sharing"], p),
     )
     initial = _array(data["initial"])
     if initial.ndim != 2 or initial.shape[1] != frame.dimension:
@@ -177,6 +186,8 @@ def candidate_from_plain(data: Plain) -> Candidate:
         _array(data["covariance"]).reshape(p, p),
         initial,
         _array(data["by_experiment"]).reshape(len(initial), p),
+        sharing_from_plain(data["fitted_sharing"], p),
+        float(data["random_length"]),
         SolveStatus(data["status"]),
         int(data["evaluations"]),
         int(data["steps"]),
@@ -187,13 +198,38 @@ def candidate_from_plain(data: Plain) -> Candidate:
         int(data["complexity"]),
         float(data["objective"]),
         None if stability is None else Stability(Verdict(stability[0]), str(stability[1])),
-        None if data["held_out"] is None else float(data["held_out"]),
+        None if prediction is None else _prediction_from_plain(prediction),
     )
+
+
+def _prediction_from_plain(data: Plain) -> Prediction:
+    forecast, left_out = (None if data[k] is None else float(data[k]) for k in ("forecast", "left_out"))
+    return Prediction(forecast, left_out, float(data["surprise"]))
 
 
 def _array(values: Any) -> np.ndarray:
     """Array of numbers, including numbers written as text."""
     return np.array(values, dtype=object).astype(float)
+
+
+def sharing_to_plain(sharing: Sharing) -> Plain:
+    """The constants that vary by experiment, and those that are tied."""
+    return {
+        "varying": [[v.constant, v.mean, v.deviation] for v in sharing.varying],
+        "ties": [[tie.constant, tie.source, tie.factor] for tie in sharing.ties],
+    }
+
+
+def sharing_from_plain(data: Plain, n_constants: int) -> Sharing:
+    """The sharing that `sharing_to_plain` wrote."""
+    sharing = Sharing(
+        tuple(Varying(int(j), float(mean), float(deviation)) for j, mean, deviation in data["varying"]),
+        tuple(Tie(int(j), int(source), float(factor)) for j, source, factor in data["ties"]),
+    )
+    used = [v.constant for v in sharing.varying] + [i for tie in sharing.ties for i in (tie.constant, tie.source)]
+    if not all(0 <= i < n_constants for i in used):
+        raise ValueError(f"a tie or spread of a constant beyond {n_constants}")
+    return sharing
 
 
 def frame_to_plain(frame: Frame) -> Plain:

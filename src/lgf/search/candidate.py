@@ -8,6 +8,7 @@ import numpy as np
 
 from lgf.equation.skeleton import Skeleton
 from lgf.fit.constants import ConstantFit
+from lgf.fit.sharing import COMMON, Sharing
 from lgf.grammar import Derivation
 from lgf.solver.stability import Stability
 
@@ -22,6 +23,22 @@ class Proposal:
     origin: str = ""
     codes: np.ndarray | None = field(default=None, repr=False)  # its latent tokens, if a model proposed it
     start: tuple[float, ...] | None = None  # initial guess of the constants
+    sharing: Sharing = COMMON  # the constants that are tied or vary by experiment
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Errors of predictions, relative to the measured signal; None where there was nothing to predict."""
+
+    forecast: float | None  # root mean square error of forecasts from rolling origins
+    left_out: float | None  # root mean square error on left-out experiments
+    surprise: float  # the largest z^2 of a prediction; NaN without predictions
+
+    @property
+    def error(self) -> float | None:
+        """The geometric mean of the errors that exist."""
+        errors = [e for e in (self.forecast, self.left_out) if e is not None]
+        return math.prod(errors) ** (1 / len(errors)) if errors else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +50,7 @@ class Candidate:
     complexity: int
     objective: float
     stability: Stability | None = None
-    held_out: float | None = None  # loss on experiments that the fit did not see
+    prediction: Prediction | None = None  # how well it predicts what its fit did not see
 
     @property
     def skeleton(self) -> Skeleton:

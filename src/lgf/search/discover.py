@@ -19,20 +19,22 @@ from lgf.fit.target import Target, make_target
 from lgf.grammar import Grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import FLOW, MakeProposer, make_schedule
 from lgf.search.objective import Criterion
+from lgf.search.prediction import with_prediction
 from lgf.search.select import (
     choose,
     confirmed,
     finalists,
     handicap_of,
-    held_out_losses,
-    indistinguishable,
+    refined,
     simplest_equal,
 )
 from lgf.search.settings import DiscoverySettings
+from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion, complete
 
 
@@ -41,6 +43,8 @@ class Discovery:
     """The result of a search, with its history and settings."""
 
     best: Candidate
+    trust: Trust  # what predictions say about the best equation
+    ladder: tuple[Candidate, ...]  # the simplest equation at each level of prediction error
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]  # equations that fit about as well as the best
     history: tuple[Iteration, ...]
@@ -129,22 +133,39 @@ def discover(
         if not len(population):
             raise
     selection = settings.selection
-    refined = finalists(population, evaluator, mapper, selection, languages)
-    if len(problem.observations) > 1:
-        refined = held_out_losses(refined, problem, completions, evaluator, selection)
+    best_ones = finalists(population, evaluator, mapper, selection, languages)
+    if problem.knowledge.vary == "auto" and settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
+        pool = unique([*best_ones, *simple_candidates(population, settings.prediction)])
+        patient = replace(evaluator, fit=selection.refit)
+        best_ones += vary_one(pool, patient, mapper, settings.varying)
+        best_ones.sort(key=lambda c: c.objective)
+
+    def accept(candidate: Candidate) -> bool:
+        return confirmed(candidate, problem, targets[candidate.skeleton.frame], selection)
+
     best = choose(
-        refined,
-        problem.n_samples,
-        lambda c: confirmed(c, problem, targets[c.skeleton.frame], selection),
+        best_ones,
+        accept,
         lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion, selection),
         selection,
     )
     if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
-        best = simplest_equal(refined, best, problem, targets, selection)
+        best = simplest_equal(best_ones, best, problem, targets, selection)
+        tools = Tools(
+            lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction),
+            lambda candidates: refined(candidates, evaluator, mapper, selection),
+            accept,
+        )
+        decision = decide(best, best_ones, population, tools, settings.prediction, selection.indistinguishable)
+    else:
+        equals = [c for c in best_ones if c.objective <= best.objective + selection.indistinguishable]
+        decision = Decision(best, Trust.UNTESTED, tuple(equals), ())
     return Discovery(
-        best=best,
+        best=decision.best,
+        trust=decision.trust,
+        ladder=decision.ladder,
         front=tuple(population.front()),
-        indistinguishable=tuple(indistinguishable(refined, best, selection)),
+        indistinguishable=decision.indistinguishable,
         history=tuple(history),
         problem=problem,
         completions=completions,

@@ -15,6 +15,7 @@ from lgf.expression.frame import Frame
 from lgf.expression.tree import factors, fill
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
+from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.objective import ObjectiveSettings, objective
@@ -48,19 +49,21 @@ class Evaluator:
         skeleton = proposal.skeleton
         target = self.targets[skeleton.frame]
         fit = fit_constants(
-            skeleton, target, self.fit, bounds=bounds_of(skeleton, self.knowledge), start=proposal.start
-        )
+            skeleton, target, self.fit, bounds=bounds_of(skeleton, self.knowledge), start=proposal.start,
+            sharing=sharing_of(proposal, self.knowledge),
+        )  # fmt: skip
         stability = None
         if (self.assess_all or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
             stability = assess(fit.system(target), target.sizes, target.window, self.stability, target.box)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         value = objective(
-            fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits, complexity,
-            target.initial_length, target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
+            fit.loss, fit.residual, target.n_samples, fit.sharing.n_free(skeleton.n_constants), proposal.bits,
+            complexity, target.n_unknown, target.initial_length, fit.varying_length(target.n_experiments),
+            target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
             value += self.objective.contradiction * target.n_samples  # ranks it below candidates that fit about as well
-        return Candidate(proposal, fit, complexity, value, stability)
+        return Candidate(proposal, fit, complexity + target.n_unknown, value, stability)
 
 
 def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:
@@ -85,3 +88,16 @@ def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:
         bounds[coefficient] = low, high
         bounded.add(coefficient)
     return bounds
+
+
+def sharing_of(proposal: Proposal, knowledge: Knowledge) -> Sharing:
+    """The sharing of the proposal, with the coefficients of the terms that the user says vary by experiment."""
+    if isinstance(knowledge.vary, str) or proposal.sharing.varying:
+        return proposal.sharing
+    places = row_knowledge(knowledge, proposal.skeleton.frame).varying
+    varying = []
+    for row, summand in rows_of(proposal.skeleton):
+        coefficient = next((f.args[0] for f in factors(summand) if f.head == "constant"), None)
+        if coefficient is not None and not places.isdisjoint({(row, term_of(summand)), (None, term_of(summand))}):
+            varying.append(Varying(coefficient))
+    return replace(proposal.sharing, varying=tuple(varying))

@@ -27,13 +27,16 @@ class ObjectiveSettings:
 
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
-    initial_length: float = 0.0, floor: float = 0.0, settings: ObjectiveSettings = ObjectiveSettings(),
+    n_initial: int = 0, initial_length: float = 0.0, random_length: float = 0.0, floor: float = 0.0,
+    settings: ObjectiveSettings = ObjectiveSettings(),
 ) -> float:  # fmt: skip
     """The objective of a fit; infinite if the equation could not be solved.
 
-    description_length: n ln(loss) + k ln(n) + 2 ln(2) * weight * bits + initial_length. The loss is the relative mean
-    square error of the solved trajectory, at least `floor`: the error of the solver and of the rounded data.
-    initial_length is the cost of the fitted initial values.
+    description_length: n ln(loss) + (k ln(n) + initial_length) n / (n - m - 2) + random_length + 2 ln(2) weight bits.
+    The loss is the relative mean square error of the solved trajectory, at least `floor`: the error of the solver and
+    of the rounded data. initial_length is the length of the n_initial fitted initial values, random_length that of
+    constants that vary by experiment. m = k + n_initial numbers are fitted; the factor is the correction for few
+    samples of Hurvich and Tsai's AIC_c.
     paper: L_IC = alpha C + (1 - alpha) n L. L is the solution loss, or the residual if the equation was not solved.
     """
     if settings.criterion is Criterion.PAPER:
@@ -42,7 +45,10 @@ def objective(
     elif not math.isfinite(loss):
         return math.inf
     else:
+        freedom = n_samples - n_constants - n_initial - 2
+        if freedom <= 0:
+            return math.inf
         fit = n_samples * math.log(max(loss, floor, 1e-16))
-        fitted = n_constants * math.log(n_samples) + initial_length
+        fitted = (n_constants * math.log(n_samples) + initial_length) * n_samples / freedom + random_length
         value = fit + fitted + 2 * math.log(2) * settings.bits_weight * bits
     return value if math.isfinite(value) else math.inf

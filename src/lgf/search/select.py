@@ -1,29 +1,24 @@
-"""Selection of the equation: finalists are refitted, simplified, solved independently and tested on held-out
-experiments."""
+"""Selection by description length: finalists are refitted, simplified and solved independently."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from lgf.data.problem import Problem
 from lgf.equation.simplification import SimplifySettings, simplify
 from lgf.expression.frame import Frame
-from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import Language, explicit_form, linear_form
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.evaluate import Evaluator, bounds_of
+from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper
 from lgf.search.objective import Criterion
 from lgf.search.proposers.basic import propose
 from lgf.settings.ranges import Count, Positive, Weight
-from lgf.smoothing.complete import Completion
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus, relative_l2
@@ -51,8 +46,6 @@ class SelectionSettings:
     steady: Positive = 1.0  # relative difference above which a trajectory is sensitive to its initial state
     fully_explained: Positive = 2.0  # times the loss that rounding and the solver leave by themselves
     most_checked: Count = 6  # candidates checked by the independent solver
-    most_groups: Annotated[int, Field(ge=2)] = 10  # groups of experiments in cross-validation
-    largest_held_out: Positive = 100.0  # upper limit of the loss on a held-out experiment
 
 
 def finalists(
@@ -66,11 +59,8 @@ def finalists(
 
     A refit is used only if it is better. Without languages nothing is simplified.
     """
-    chosen = population.best(settings.n_finalists)
     patient = replace(evaluator, fit=settings.refit, refining=True)
-    refits = mapper(patient, [c.proposal for c in chosen])
-    polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in chosen])
-    best = [min(triple, key=lambda c: c.objective) for triple in zip(chosen, refits, polished, strict=True)]
+    best = refined(population.best(settings.n_finalists), evaluator, mapper, settings)
     by_frame = {language.frame: language for language in languages}
     simpler = [
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
@@ -83,6 +73,19 @@ def finalists(
     for candidate in best:
         population.add(candidate)
     return sorted(best, key=lambda c: c.objective)
+
+
+def refined(
+    candidates: Sequence[Candidate],
+    evaluator: Evaluator,
+    mapper: Mapper,
+    settings: SelectionSettings = SelectionSettings(),
+) -> list[Candidate]:
+    """The candidates, refitted with more effort from new starts and from their own constants, where that is better."""
+    patient = replace(evaluator, fit=settings.refit, refining=True)
+    refits = mapper(patient, [c.proposal for c in candidates])
+    polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in candidates])
+    return [min(triple, key=lambda c: c.objective) for triple in zip(candidates, refits, polished, strict=True)]
 
 
 def _simplified(
@@ -107,8 +110,8 @@ def confirmed(
     candidate: Candidate, problem: Problem, target: Target, settings: SelectionSettings = SelectionSettings()
 ) -> bool:
     """Whether an independent stiff solver gives the same trajectories as the kernels."""
-    system = candidate.fit.system(target)
     for e, observation in enumerate(problem.observations):
+        system = candidate.fit.system(target, e)
         start, signals = tuple(candidate.fit.initial[e]), problem.signals(e)
         branch = float(target.record.root[e]), float(target.record.root_slope[e])
         solution = solve(system, start, observation.t, signals, branch=branch)
@@ -127,9 +130,9 @@ def steady(
 
     An equation that is more sensitive than that cannot predict. Initial values given by the user are not moved.
     """
-    system, names = candidate.fit.system(target), target.frame.names
-    n = target.frame.dimension
+    n, names = target.frame.dimension, target.frame.names
     for e, observation in enumerate(problem.observations):
+        system = candidate.fit.system(target, e)
         signals, start = problem.signals(e), candidate.fit.initial[e]
         branch = float(target.record.root[e]), float(target.record.root_slope[e])
         moved = [d for d in range(n) if target.record.unknown[e, d] >= 0 and np.isfinite(target.noise[d])]
@@ -148,62 +151,17 @@ def steady(
     return True
 
 
-def held_out_losses(
-    candidates: Sequence[Candidate],
-    problem: Problem,
-    completions: Sequence[Completion],
-    evaluator: Evaluator,
-    settings: SelectionSettings = SelectionSettings(),
-) -> list[Candidate]:
-    """The candidates with their leave-one-out loss: each experiment is predicted by constants fitted to the others.
-
-    Many experiments are left out in groups. Only an unknown initial state is fitted to a held-out experiment.
-    """
-    n = len(problem.observations)
-    groups = [list(range(first, n, settings.most_groups)) for first in range(min(n, settings.most_groups))]
-    tested = []
-    for candidate in candidates:
-        frame = candidate.skeleton.frame
-        total = power = 0.0
-        for group in groups:
-            others = [i for i in range(n) if i not in group]
-            fit = fit_constants(
-                candidate.skeleton, _part(problem, completions, frame, others), evaluator.fit,
-                bounds=bounds_of(candidate.skeleton, evaluator.knowledge), start=candidate.fit.values,
-            )  # fmt: skip
-            target = _part(problem, completions, frame, group)
-            fixed = np.array([[v, v] for v in fit.values]).reshape(-1, 2)
-            held_out = fit_constants(candidate.skeleton, target, evaluator.fit, bounds=fixed, start=fit.values)
-            total += min(held_out.loss, settings.largest_held_out) * target.power
-            power += target.power
-        tested.append(replace(candidate, held_out=total / power))
-    return tested
-
-
-def _part(problem: Problem, completions: Sequence[Completion], frame: Frame, experiments: Sequence[int]) -> Target:
-    part = Problem(tuple(problem.observations[i] for i in experiments), problem.knowledge)
-    return make_target(part, frame, [completions[i] for i in experiments])
-
-
 def choose(
     candidates: Sequence[Candidate],
-    n_samples: int,
     accept: Callable[[Candidate], bool],
     handicap: Callable[[Candidate], float] = lambda candidate: 0.0,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
-    """The acceptable candidate of smallest objective, computed with the held-out loss where there is one.
+    """The acceptable candidate of smallest objective.
 
     The handicap is added to a candidate's objective. If none of the first few is acceptable, the first is chosen.
     """
-
-    def rank(candidate: Candidate) -> float:
-        value = candidate.objective + handicap(candidate)
-        if candidate.held_out is None or not math.isfinite(candidate.loss):
-            return value
-        return value + n_samples * math.log(max(candidate.held_out, 1e-16) / max(candidate.loss, 1e-16))
-
-    ranked = sorted(candidates, key=rank)
+    ranked = sorted(candidates, key=lambda c: c.objective + handicap(c))
     return next((c for c in ranked[: settings.most_checked] if accept(c)), ranked[0])
 
 
@@ -267,18 +225,12 @@ def _trajectories(candidate: Candidate, problem: Problem, target: Target) -> lis
     """The solution of each state in each experiment; None if a solution ends early."""
     if not math.isfinite(candidate.loss):
         return None
-    system, columns = candidate.fit.system(target), []
+    columns = []
     for e, observation in enumerate(problem.observations):
+        system = candidate.fit.system(target, e)
         branch = float(target.record.root[e]), float(target.record.root_slope[e])
         solved = solve(system, candidate.fit.initial[e], observation.t, problem.signals(e), branch=branch)
         if solved.status is not SolveStatus.OK:
             return None
         columns += [solved[name] for name in target.frame.names]
     return columns
-
-
-def indistinguishable(
-    candidates: Sequence[Candidate], best: Candidate, settings: SelectionSettings = SelectionSettings()
-) -> list[Candidate]:
-    """The candidates whose objective is so close to the best that the data cannot tell them apart."""
-    return [c for c in candidates if c.objective <= best.objective + settings.indistinguishable]

@@ -177,8 +177,8 @@ def _slope(
 def _solved(candidate: Candidate, target: Target) -> np.ndarray | None:
     """The solved columns [column, N] at the samples of all experiments."""
     record, parts = target.record, []
-    system = candidate.fit.system(target)
     for e in range(target.n_experiments):
+        system = candidate.fit.system(target, e)
         begin, end = int(record.first[e]), int(record.first[e + 1])
         solution = solve(
             system, candidate.fit.initial[e], target.t[begin:end], target.signals[e], rtol=1e-5,

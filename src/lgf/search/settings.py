@@ -7,9 +7,11 @@ from lgf.errors import LgfError, quoted
 from lgf.fit.settings import FitMethod, FitSettings
 from lgf.search.loop import SearchSettings
 from lgf.search.objective import Criterion, ObjectiveSettings
+from lgf.search.prediction import PredictionSettings
 from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import PATIENT, SelectionSettings
+from lgf.search.varying import VaryingSettings
 from lgf.settings.flow import FlowSettings, SamplingSettings
 from lgf.settings.ranges import Positive, Tally, Weight
 from lgf.solver.stability import StabilitySettings
@@ -56,6 +58,8 @@ class DiscoverySettings:
     flow: FlowSettings = FlowSettings()
     stability: StabilitySettings = StabilitySettings()
     selection: SelectionSettings = SelectionSettings()
+    prediction: PredictionSettings = PredictionSettings()
+    varying: VaryingSettings = VaryingSettings()
 
     def __post_init__(self):
         if not self.proposers:

@@ -1,0 +1,137 @@
+"""The decision between description length and prediction, and the ladder of equations.
+
+The description length chooses, unless the predictions of its choice are refuted: then the simplest equation whose
+predictions are within 10 % of the best ones is chosen.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from lgf.search.candidate import Candidate, Population
+from lgf.search.prediction import PredictionSettings
+
+
+class Tools(NamedTuple):
+    """What a decision needs of the problem at hand."""
+
+    predict: Callable[[Candidate], Candidate]  # the candidate with its prediction
+    refine: Callable[[Sequence[Candidate]], list[Candidate]]  # refits candidates that are no finalists
+    accept: Callable[[Candidate], bool]  # the check by an independent solver
+
+
+class Trust(StrEnum):
+    """What predictions say about the chosen equation."""
+
+    CONFIRMED = "confirmed"  # it predicts what it has not seen to within the noise
+    REFUTED = "refuted"  # it does not: the equation is an approximation
+    UNTESTED = "untested"  # there is too little data to test predictions
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The chosen candidate, what its predictions say, its equals, and the ladder."""
+
+    best: Candidate
+    trust: Trust
+    indistinguishable: tuple[Candidate, ...]  # equations that are about as good, the best one among them
+    ladder: tuple[Candidate, ...]
+
+
+def trust_in(candidate: Candidate, settings: PredictionSettings = PredictionSettings()) -> Trust:
+    """Whether the candidate's predictions are refuted."""
+    prediction = candidate.prediction
+    if prediction is None or math.isnan(prediction.surprise):
+        return Trust.UNTESTED
+    return Trust.REFUTED if prediction.surprise > settings.refuted_above else Trust.CONFIRMED
+
+
+def decide(
+    best: Candidate,
+    finalists: Sequence[Candidate],
+    population: Population,
+    tools: Tools,
+    settings: PredictionSettings = PredictionSettings(),
+    width: float = 6.0,
+) -> Decision:
+    """The decision, given the choice of the description length among the finalists.
+
+    `width` is the largest difference of description length that the data cannot resolve.
+    """
+    others = [c for c in simple_candidates(population, settings) if not _among(c, finalists)]
+    best = tools.predict(best)
+    tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
+    if trust_in(best, settings) is not Trust.REFUTED:
+        equals = tuple(c for c in tested if c.objective <= best.objective + width)
+        pool = unique([best, *tested, *map(tools.predict, others)])
+        return Decision(best, trust_in(best, settings), equals, ladder(pool, best, settings))
+    pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
+    smallest = min(map(_error, pool))
+    near = sorted(
+        (c for c in pool if _error(c) <= settings.near_best * smallest), key=lambda c: simplicity(c, settings)
+    )
+    chosen = next((c for c in near if tools.accept(c)), best)
+    equals = tuple(near) if chosen in near else (chosen, *near)
+    return Decision(chosen, trust_in(chosen, settings), equals, ladder(pool, chosen, settings))
+
+
+def simplicity(candidate: Candidate, settings: PredictionSettings = PredictionSettings()) -> float:
+    """The bits of the equation, with some for every constant and order; smaller is simpler."""
+    constants = len(candidate.fit.values) + len(candidate.fit.sharing.varying) - len(candidate.fit.sharing.ties)
+    return (
+        candidate.proposal.bits
+        + settings.bits_per_constant * constants
+        + settings.bits_per_order * candidate.skeleton.frame.dimension
+    )
+
+
+def simple_candidates(population: Population, settings: PredictionSettings = PredictionSettings()) -> list[Candidate]:
+    """The Pareto front, and the best autonomous equations of first order."""
+    front = population.front()
+    solved = sorted((c for c in population if math.isfinite(c.loss)), key=lambda c: c.objective)
+    first = [c for c in solved if max(c.skeleton.frame.orders) == 1 and c.skeleton.autonomous]
+    return unique([*front, *first[: settings.n_first_order]])
+
+
+def ladder(
+    pool: Sequence[Candidate], best: Candidate, settings: PredictionSettings = PredictionSettings()
+) -> tuple[Candidate, ...]:
+    """The simplest equation at each level of prediction error, simplest first; the chosen one is among them.
+
+    A step must predict better than all simpler ones by more than the factor within which predictions count as equal.
+    """
+    steps: list[Candidate] = []
+    for candidate in sorted(pool, key=lambda c: simplicity(c, settings)):
+        if _same(candidate, best):
+            steps.append(best)
+        elif _error(candidate) * settings.near_best < min(map(_error, steps), default=math.inf):
+            steps.append(candidate)
+    return tuple(steps)
+
+
+def _error(candidate: Candidate) -> float:
+    """The error of predictions, or of the fit where nothing can be predicted."""
+    error = None if candidate.prediction is None else candidate.prediction.error
+    return math.sqrt(candidate.loss) if error is None else error
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    return one.skeleton.structure == other.skeleton.structure and _varying(one) == _varying(other)
+
+
+def _varying(candidate: Candidate) -> tuple[int, ...]:
+    return tuple(v.constant for v in candidate.fit.sharing.varying)
+
+
+def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
+    return any(_same(candidate, other) for other in others)
+
+
+def unique(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates without repeated equations; the first of equals stays."""
+    unique: dict[tuple[str, tuple[int, ...]], Candidate] = {}
+    for candidate in candidates:
+        unique.setdefault((candidate.skeleton.structure, _varying(candidate)), candidate)
+    return list(unique.values())

@@ -1,0 +1,212 @@
+"""Prediction of what a fit did not see: forecasts from rolling origins, and experiments left out.
+
+Rolling origins: the equation is fitted to the first part of each experiment and forecasts the samples up to the next
+origin. Left-out experiments: the constants come from the other experiments, the initial state (and a constant that
+varies by experiment) from the first samples of the left-out one; the rest is scored.
+
+z^2 of a prediction is the mean of error^2 / (s^2 (1 + b' A^-1 b)), where s^2 is the variance of the residuals of the
+fit, A = J'J its information and b the slopes at a predicted sample. It is about 1 for the true equation.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from lgf.data.problem import Problem
+from lgf.fit.constants import fit_constants
+from lgf.fit.jacobian import Solved, solve_with_jacobian
+from lgf.fit.settings import FitSettings, Fitting, make_fitting
+from lgf.fit.target import Target, make_target
+from lgf.fit.trajectory_stage import on_first_samples
+from lgf.search.candidate import Candidate, Prediction
+from lgf.search.evaluate import Evaluator, bounds_of
+from lgf.settings.ranges import Count, Positive, Share, Weight
+from lgf.smoothing.complete import Completion
+
+
+@dataclass(frozen=True)
+class PredictionSettings:
+    """How predictions are made, and when they refute an equation."""
+
+    origins: tuple[Share, ...] = (
+        0.5,
+        0.65,
+        0.8,
+    )  # shares of each experiment that are fitted; the next part is forecast
+    early: Share = 0.3  # share of a left-out experiment from which its initial state is fitted
+    least_samples: Count = 8  # shorter experiments are not forecast
+    most_groups: Annotated[int, Field(ge=2)] = 10  # many experiments are left out in groups
+    refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
+    near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal
+    bits_per_constant: Weight = 3.0  # in the order of simplicity
+    bits_per_order: Weight = 3.0
+    n_first_order: Count = 6  # autonomous equations of first order among those compared
+
+
+@dataclass
+class _Score:
+    """Sums over predicted values, in units of the noise."""
+
+    error: float = 0.0
+    signal: float = 0.0
+    surprise: float = math.nan
+
+    def add(
+        self, target: Target, solved: Solved, predicted: np.ndarray, information: np.ndarray, variance: float
+    ) -> None:
+        """Adds the predicted values; `information` is J'J of the fit, `variance` that of its residuals."""
+        squares = _squares(target, solved, predicted)
+        if not len(squares):
+            return
+        weight = target.record.weight[predicted] * target.power
+        slopes = solved.jacobian[:, predicted] * np.sqrt(weight)
+        expected = variance * (1.0 + _leverage(information, slopes))
+        self.error += float(squares.sum())
+        self.signal += float(np.sum(weight * target.record.data[predicted] ** 2))
+        self.surprise = float(np.fmax(self.surprise, np.mean(squares / expected)))
+
+    @property
+    def relative(self) -> float | None:
+        """The root mean square error relative to the signal; None without predictions."""
+        return math.sqrt(self.error / self.signal) if self.signal > 0 else None
+
+
+def with_prediction(
+    candidate: Candidate,
+    problem: Problem,
+    completions: Sequence[Completion],
+    evaluator: Evaluator,
+    settings: PredictionSettings = PredictionSettings(),
+) -> Candidate:
+    """The candidate with its predictions. The fits start from the candidate's constants."""
+    if candidate.prediction is not None or not math.isfinite(candidate.loss):
+        return candidate
+    target, fit = evaluator.targets[candidate.skeleton.frame], evaluator.fit
+    bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
+    forecast = _forecasts(candidate, target, fit, bounds, settings)
+    left_out = _left_out(candidate, problem, completions, target, fit, bounds, settings)
+    surprise = float(np.fmax(forecast.surprise, left_out.surprise))
+    return replace(candidate, prediction=Prediction(forecast.relative, left_out.relative, surprise))
+
+
+def _forecasts(
+    candidate: Candidate, target: Target, fit: FitSettings, bounds: np.ndarray | None, settings: PredictionSettings
+) -> _Score:
+    score = _Score()
+    lengths = np.diff(target.record.first)
+    if lengths.min() < settings.least_samples:
+        return score
+    fitting = make_fitting(candidate.skeleton, target, fit, bounds, candidate.fit.sharing)
+    start = unknowns_at(candidate, fitting)
+    shares = (*settings.origins, 1.0)
+    for share, following in pairwise(shares):
+        seen, until = (np.ceil(f * lengths).astype(np.int64) for f in (share, following))
+        result = on_first_samples(fitting, start, seen)
+        solved = solve_with_jacobian(fitting, result.x)
+        trained = _squares(target, solved, _selected(target, np.zeros_like(seen), seen))
+        freedom = len(trained) - len(result.x)
+        if freedom > 0:
+            variance = max(trained.sum() / freedom, _least_variance(target, fit))
+            information = result.normal * target.power
+            score.add(target, solved, _selected(target, seen, until), information, variance)
+    return score
+
+
+def _left_out(
+    candidate: Candidate,
+    problem: Problem,
+    completions: Sequence[Completion],
+    whole: Target,
+    fit: FitSettings,
+    bounds: np.ndarray | None,
+    settings: PredictionSettings,
+) -> _Score:
+    score = _Score()
+    n = len(problem.observations)
+    if n < 2:
+        return score
+    skeleton, values, frame = candidate.skeleton, candidate.fit.values, whole.frame
+    for first in range(min(n, settings.most_groups)):
+        group = list(range(first, n, settings.most_groups))
+        others = [i for i in range(n) if i not in group]
+        sharing = candidate.fit.sharing if len(others) > 1 else replace(candidate.fit.sharing, varying=())
+        training = _part(problem, completions, whole, others)
+        trained = fit_constants(skeleton, training, fit, bounds=bounds, start=values, sharing=sharing)
+        freedom = training.n_samples - training.n_unknown - skeleton.n_constants
+        if freedom <= 0 or not math.isfinite(trained.loss):
+            continue
+        variance = max(trained.loss * training.power / freedom, _least_variance(training, fit))
+        target = _part(problem, completions, whole, group)
+        fixed = np.column_stack([trained.values, trained.values])
+        varying = [v.constant for v in trained.sharing.varying]
+        fixed[varying] = (-np.inf, np.inf) if bounds is None else bounds[varying]
+        fitting = make_fitting(skeleton, target, fit, fixed, trained.sharing)
+        lengths = np.diff(target.record.first)
+        least = np.minimum(lengths - 1, frame.dimension + len(varying) + 1)
+        seen = np.maximum(np.ceil(settings.early * lengths).astype(np.int64), least)
+        start = fitting.unknown_starts(np.array([trained.values]).reshape(1, -1))[0]
+        result = on_first_samples(fitting, start, seen)
+        information = result.normal * target.power
+        common = np.flatnonzero(fitting.layout.experiment < 0)
+        owners = fitting.layout.owner[common]
+        information[np.ix_(common, common)] += variance * _inverse(trained.covariance[np.ix_(owners, owners)])
+        solved = solve_with_jacobian(fitting, result.x)
+        score.add(target, solved, _selected(target, seen, lengths), information, variance)
+    return score
+
+
+def unknowns_at(candidate: Candidate, fitting: Fitting) -> np.ndarray:
+    """The unknowns of a fit at the candidate's constants and initial states."""
+    unknown = fitting.target.record.unknown
+    initial = np.zeros(fitting.target.n_unknown)
+    initial[unknown[unknown >= 0]] = candidate.fit.initial[unknown >= 0]
+    return np.concatenate([fitting.layout.free(candidate.fit.by_experiment), initial])
+
+
+def _selected(target: Target, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """[N, column] whether a value was measured at sample begin[e] .. end[e] - 1 of its experiment."""
+    inside = np.zeros(len(target.t), bool)
+    for first, low, high in zip(target.record.first[:-1], begin, end, strict=True):
+        inside[first + low : first + high] = True
+    return inside[:, None] & (target.record.weight > 0)
+
+
+def _squares(target: Target, solved: Solved, selected: np.ndarray) -> np.ndarray:
+    """The squared errors of the selected values in units of the noise; large where the solution was not reached."""
+    ceiling = np.broadcast_to(target.record.ceiling, selected.shape)
+    squares = np.fmin((solved.values - target.record.data) ** 2, ceiling)  # fmin ignores NaN
+    return (squares * target.record.weight)[selected] * target.power
+
+
+def _leverage(information: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """B' A^-1 b of each column b of the slopes; very large where the fit has not determined what matters."""
+    if not len(information):
+        return np.zeros(slopes.shape[1])
+    sizes = np.sqrt(np.diag(information))
+    sizes[sizes == 0.0] = 1.0
+    scaled = information / np.outer(sizes, sizes) + 1e-10 * np.eye(len(sizes))
+    b = slopes / sizes[:, None]
+    return np.maximum(np.sum(b * np.linalg.solve(scaled, b), axis=0), 0.0)
+
+
+def _least_variance(target: Target, fit: FitSettings) -> float:
+    """The variance of residuals, in units of the noise, that rounding and the solver leave."""
+    return target.floor(fit.accuracy * fit.rtol) * target.power / target.n_samples
+
+
+def _inverse(covariance: np.ndarray) -> np.ndarray:
+    """The information of a covariance; 0 for what is not determined."""
+    result = np.zeros_like(covariance)
+    known = np.flatnonzero(np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0))
+    result[np.ix_(known, known)] = np.linalg.pinv(covariance[np.ix_(known, known)], hermitian=True)
+    return result
+
+
+def _part(problem: Problem, completions: Sequence[Completion], whole: Target, experiments: Sequence[int]) -> Target:
+    part = replace(problem, observations=tuple(problem.observations[i] for i in experiments))
+    return make_target(part, whole.frame, [completions[i] for i in experiments], noise=whole.noise)
