@@ -190,6 +190,9 @@ def test_simulate_and_plot(capsys, duffing):
     rows = list(csv.DictReader(io.StringIO(Path("table.csv").read_text())))
     free = duffing.simulate(np.linspace(0, 5, 6), (1.0, 0.0), "0")
     np.testing.assert_allclose([float(r["u'"]) for r in rows], free.du, rtol=1e-6, atol=1e-8)
+    assert main([*order, "--interval", "0.9", "--out", "table.csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(Path("table.csv").read_text())))
+    assert all(float(r["lower u''"]) < float(r["u''"]) < float(r["upper u''"]) for r in rows)
     assert capsys.readouterr().out == ""
     assert main(["plot", "run"]) == 0
     assert Path("run/report.html").is_file()
@@ -333,6 +336,7 @@ def test_a_mistake_about_a_run(capsys, duffing):
     for arguments, says in [
         ([*U, "--out", "run"], "holds a run already"),
         (["simulate", "run", "--n", "1"], "--n is 1"),
+        (["simulate", "run", "--interval", "90"], "between 0 and 1"),
         (["simulate", "run", "--t1", "-5"], "later than the first"),
         (["simulate", "run", "--t0", "-5"], "before the record"),
         (["simulate", "run", "--initial", "1"], "initial state has 1 values"),

@@ -30,9 +30,10 @@ def test_the_curve_is_the_solution_and_the_residuals_are_what_is_left(duffing):
 def test_many_experiments_are_not_all_drawn(decay):
     observations = decay.request.problem.observations * 5
     request = replace(decay.request, problem=Problem(observations, decay.request.problem.knowledge))
-    fit = decay.best.fit
-    fit = replace(fit, initial=np.tile(fit.initial, (5, 1)), by_experiment=np.tile(fit.by_experiment, (5, 1)))
-    many = replace(decay, request=request, best=replace(decay.best, fit=fit), branches=decay.branches * 5)
+    own = decay.best.fit
+    fit = replace(own, initial=np.tile(own.initial, (5, 1)), by_experiment=np.tile(own.by_experiment, (5, 1)))
+    best = replace(decay.best, fit=fit)
+    many = replace(decay, request=request, best=best, indistinguishable=(best,), branches=decay.branches * 5)
     figure = trajectory_figure(many)
     assert len(figure.axes) == 2 * MOST_EXPERIMENTS
     assert "4 more" in figure.axes[-1].get_xlabel()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from lgf.data import Knowledge, Problem, observations_from_arrays
 from lgf.data.column_roles import variable_name
 from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
+from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.request import Request, Run, execute, warn
@@ -26,6 +27,14 @@ _KNOWLEDGE = (
     "order", "stable", "autonomous", "functions", "bounds", "required", "forbidden", "known", "shared", "conserved",
     "populations",
 )  # fmt: skip
+
+
+class Prediction(NamedTuple):
+    """Predicted states and the ends of their interval, each (N,), or (N, n) for n states."""
+
+    values: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
 
 class LatentGrammarFlow(BaseEstimator):
@@ -155,13 +164,25 @@ class LatentGrammarFlow(BaseEstimator):
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
 
-    def predict(self, t: ArrayLike, experiment: int = 0) -> np.ndarray:
+    @overload
+    def predict(self, t: ArrayLike, experiment: int = 0, interval: None = None) -> np.ndarray: ...
+    @overload
+    def predict(self, t: ArrayLike, experiment: int = 0, *, interval: float) -> "Prediction": ...
+    def predict(self, t: ArrayLike, experiment: int = 0, interval: float | None = None) -> "np.ndarray | Prediction":
         """The solution of the equation at the times t, NaN where it blows up: (N,), or (N, n) for n states.
 
-        It starts from the given or fitted initial state of this experiment, with that experiment's forcing.
+        It starts from the given or fitted initial state of this experiment, with that experiment's forcing. With
+        interval=0.9 it is a Prediction (values, lower, upper): a new measurement of the state lies between lower and
+        upper with this probability; for a state that was not measured, its value does.
         """
         check_is_fitted(self, "run_")
-        solved = self.run_.trajectory(experiment, _numbers(t, "t"))
+        times = _numbers(t, "t")
+        if interval is None:
+            return self._states(self.run_.trajectory(experiment, times))
+        band = Bands(self.run_).of_experiment(experiment, times, interval)
+        return Prediction(*(self._states(part) for part in band))
+
+    def _states(self, solved: Trajectory) -> np.ndarray:
         columns = [solved[name] for name in self.run_.frame.names]
         return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
@@ -181,14 +202,35 @@ class LatentGrammarFlow(BaseEstimator):
         error = float(np.sum((y[measured] - estimate[measured]) ** 2))
         return 1.0 - error / spread if spread > 0.0 else float("-inf")
 
-    def simulate(self, t: ArrayLike, initial: Any, forcing: Any = None) -> Trajectory:
+    @overload
+    def simulate(
+        self, t: ArrayLike, initial: Any, forcing: Any = None, experiment: int | None = None, interval: None = None
+    ) -> Trajectory: ...
+    @overload
+    def simulate(
+        self, t: ArrayLike, initial: Any, forcing: Any = None, experiment: int | None = None, *, interval: float
+    ) -> Band: ...
+    def simulate(
+        self,
+        t: ArrayLike,
+        initial: Any,
+        forcing: Any = None,
+        experiment: int | None = None,
+        interval: float | None = None,
+    ) -> Trajectory | Band:
         """The Trajectory (["prey"], .u .du .d2u .status) from a new initial state at t[0], with optional new inputs.
 
         `initial` has one value per variable of the state vector, in order or by name: {"prey": 8.3, "predator": 3.4}.
+        Constants that vary by experiment are those of `experiment`, or their means.
+        With interval=0.9 it is a Band (trajectory, lower, upper): a new measurement lies between lower and upper with
+        this probability; of a variable that was not measured, its value does. The initial state is taken as exact.
         """
         check_is_fitted(self, "run_")
         start = initial if isinstance(initial, Mapping) else _numbers(initial, "initial").tolist()
-        return self.run_.simulate(_numbers(t, "t"), start, _arrays(forcing))
+        times, inputs = _numbers(t, "t"), _arrays(forcing)
+        if interval is None:
+            return self.run_.simulate(times, start, inputs, experiment)
+        return Bands(self.run_).of_simulation(times, start, inputs, interval, experiment)
 
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""

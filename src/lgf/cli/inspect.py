@@ -22,6 +22,8 @@ from lgf.cli.options import (
 from lgf.errors import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lgf.solver.trajectory import Trajectory
 
 MOST_TIMES = 10_000_000
@@ -67,6 +69,9 @@ def simulate(
     n: Annotated[int, typer.Option("--n", help="Number of times.")] = 500,
     initial: Annotated[str | None, typer.Option(help="Initial state u,u',... at the first time.")] = None,
     forcing: ForcingFormula = None,
+    interval: Annotated[
+        float | None, typer.Option(help="Probability such as 0.9: add the lower and upper ends of the band.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: print to the terminal.")] = None,
 ) -> None:
     """Solve the equation of a run from any initial state, with any input, and write a table."""
@@ -74,8 +79,9 @@ def simulate(
 
     from lgf.cli.problem import parse_initial, parse_inputs
     from lgf.errors import LgfError
+    from lgf.runs.bands import Bands
     from lgf.runs.folder import read_run, write_atomically
-    from lgf.solver.trajectory import SolveStatus
+    from lgf.solver.trajectory import SolveStatus, Trajectory
 
     result = read_run(run)
     window = result.request.problem.observations[0].window
@@ -88,13 +94,21 @@ def simulate(
     start = parse_initial(initial) if initial is not None else None
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
-    if start is not None:
-        solved = result.simulate(t, start, parse_inputs(forcing) or None)
-    elif forcing:
+    if start is None and forcing:
         raise LgfError("a new forcing needs an initial state; give it by --initial.")
+    ends: dict[str, Trajectory] = {}
+    if interval is not None:
+        bands, inputs = Bands(result), parse_inputs(forcing) or None
+        if start is not None:
+            solved, lower, upper = bands.of_simulation(t, start, inputs, interval)
+        else:
+            solved, lower, upper = bands.of_experiment(0, t, interval)
+        ends = {"lower": lower, "upper": upper}
+    elif start is not None:
+        solved = result.simulate(t, start, parse_inputs(forcing) or None)
     else:
         solved = result.trajectory(0, t)
-    text = _csv(solved)
+    text = _csv(solved, ends)
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -103,11 +117,13 @@ def simulate(
         typer.echo(f"The solution ends early ({solved.status.value}); what was not reached is empty.", err=True)
 
 
-def _csv(solved: "Trajectory") -> str:
+def _csv(solved: "Trajectory", ends: "Mapping[str, Trajectory]") -> str:
+    """The table of the trajectory, followed by the ends of its band, if there are any."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    columns = [solved.t, *solved.values.T, *solved.inputs.values()]
-    writer.writerow(["t", *map(str, solved.variables), *solved.inputs])
+    columns = [solved.t, *solved.values.T, *solved.inputs.values(), *(c for end in ends.values() for c in end.values.T)]
+    added = [f"{end} {variable}" for end in ends for variable in solved.variables]
+    writer.writerow(["t", *map(str, solved.variables), *solved.inputs, *added])
     for row in zip(*columns, strict=True):
         writer.writerow(["" if x != x else f"{x:.10g}" for x in row])
     return file.getvalue()

@@ -10,9 +10,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lgf.expression.frame import Variable
+from lgf.runs.bands import Bands
 from lgf.runs.request import Run
 
 MOST_EXPERIMENTS = 6  # most experiments in one figure
+INTERVAL = 0.9  # of the band around the solution
 _MEASURED, _MODEL, _QUIET = "#7a8794", "#c23b22", "#d9dee3"
 
 
@@ -22,15 +24,17 @@ def figures(run: Run) -> dict[str, Figure]:
 
 
 def trajectory_figure(run: Run) -> Figure:
-    """Measured samples, the solution and its residuals for each experiment."""
+    """Measured samples, the solution with its band, and the residuals for each experiment."""
     observations = run.request.problem.observations
     drawn = range(min(len(observations), MOST_EXPERIMENTS))
     panels = [(e, variable) for e in drawn for variable in observations[e].columns]
     figure = _figure(9.0, 1.2 + 2.6 * len(panels))
     heights = [height for _ in panels for height in (3, 1)]
     axes = figure.subplots(2 * len(panels), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)[:, 0]
+    bands = Bands(run)
     for panel, (e, variable) in enumerate(panels):
         _panel(axes[2 * panel], axes[2 * panel + 1], run, e, variable)
+        _band(axes[2 * panel], bands, e, variable)
     hidden = len(observations) - len(drawn)
     axes[-1].set_xlabel("t" + (f"     ({hidden} more experiments are not drawn)" if hidden else ""))
     return figure
@@ -49,12 +53,22 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variab
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.25 * (high - low) or 1.0
     above.set_ylim(low - margin, high + margin)
-    above.legend(loc="upper right", fontsize=8, frameon=False)
     residuals = values - solved[variable][np.searchsorted(fine, t)]
     below.axhline(0.0, color=_QUIET)
     below.plot(t, residuals, ".", color=_MEASURED, markersize=3)
     below.set_ylabel("residual", fontsize=8)
     below.sharex(above)
+
+
+def _band(axes: Axes, bands: Bands, experiment: int, variable: Variable) -> None:
+    """Draws the interval of new measurements, and the legend of the panel."""
+    window = bands.run.request.problem.observations[experiment].window
+    _, lower, upper = bands.of_experiment(experiment, np.linspace(*window, 300), INTERVAL)
+    label = f"{INTERVAL:.0%} of new measurements"
+    axes.fill_between(
+        lower.t, lower[variable], upper[variable], color=_MODEL, alpha=0.15, linewidth=0, zorder=0, label=label
+    )
+    axes.legend(loc="upper right", fontsize=8, frameon=False)
 
 
 def front_figure(run: Run) -> Figure:

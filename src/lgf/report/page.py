@@ -45,7 +45,14 @@ def report(run: Run, images: dict[str, bytes]) -> str:
         _paragraph(_summary(run)),
         _section("Constants", _constants(run.system), _initial(run)),
         _section("Stability", _paragraph(_stability(run))),
-        _section("Trajectory", _image(images["trajectory"], "Measured samples and the solution of the equation.")),
+        _section(
+            "Trajectory",
+            _image(images["trajectory"], "Measured samples and the solution of the equation."),
+            _paragraph(
+                "Nine of ten new measurements are expected within the shaded band. It holds the noise, the uncertainty "
+                "of constants and initial state, and the choice among equally good equations."
+            ),
+        ),
         _section(
             "Equally good equations",
             _paragraph(_alternatives(run)),

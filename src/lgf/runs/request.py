@@ -141,18 +141,23 @@ class Run:
         """
         if experiment is not None:
             self._check_experiment(experiment)
-        times = np.asarray(t, float)
+        fit, inputs = self.best.fit, self.simulation_inputs(t, forcing)
+        values = fit.values if experiment is None else tuple(float(v) for v in fit.by_experiment[experiment])
+        return solve(System(self.best.skeleton, values), initial, t, inputs)
+
+    def simulation_inputs(
+        self, t: ArrayLike, forcing: ForcingLike | Mapping[str, ForcingLike] = None
+    ) -> dict[str, Forcing]:
+        """The inputs of a simulation by name; LgfError if the chosen system needs one that is not known."""
         known = {name: Forcing.from_formula(f) for name, f in self.request.problem.formulas}
-        inputs = {**known, **make_inputs(_named(forcing, self.frame), times)}
+        inputs = {**known, **make_inputs(_named(forcing, self.frame), np.asarray(t, float))}
         missing = [s.args[0] for s in self.frame.input_symbols if s in self.best.skeleton.symbols]
         missing = [name for name in missing if name not in inputs]
         if missing:
             raise LgfError(
                 f"the forcing {missing[0]} of the data was given by samples; say what drives the system now."
             )
-        fit = self.best.fit
-        values = fit.values if experiment is None else tuple(float(v) for v in fit.by_experiment[experiment])
-        return solve(System(self.best.skeleton, values), initial, times, inputs)
+        return inputs
 
     def _check_experiment(self, experiment: int) -> None:
         n = len(self.request.problem.observations)
