@@ -13,6 +13,7 @@ from benchmarks.real.summary import summaries
 from benchmarks.recording import RESULTS, rows
 from benchmarks.reporting import markdown
 from benchmarks.surroundings import ROOT
+from lgf.report.percentages import percentage
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # after the backend is set
@@ -43,8 +44,8 @@ def write_page() -> Path:
     """The path of the page, written with its figures."""
     parts = [BEFORE]
     for title, held, file in (
-        ("Records for development", False, "real-development.svg"),
-        ("Records held back", True, "real-held-back.svg"),
+        ("Records for development", False, "real-development.png"),
+        ("Records held back", True, "real-held-back.png"),
     ):
         section = _section(title, held, file)
         if section:
@@ -105,7 +106,7 @@ def _table(shown: Sequence[dict[str, Any]], references: Sequence[dict[str, Any]]
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.2g} %" if value < 10 else "over 1000 %"
+    return "" if value is None else percentage(value) if value < 10 else "over 1000 %"
 
 
 def _ratio(value: float | None) -> str:
@@ -126,7 +127,7 @@ def _draw(shown: Sequence[dict[str, Any]], held: bool, file: Path) -> None:
     for axes, test in zip(grid.flat, tests, strict=False):
         _panel(axes, test, by_key[test.record, test.kind])
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, metadata={"Date": None})  # so that equal results give equal files
+    figure.savefig(file, dpi=90)
     plt.close(figure)
 
 
@@ -136,7 +137,7 @@ def _panel(axes: Any, test: Trial, row: dict[str, Any]) -> None:
     axes.plot(piece.rest.t, piece.rest.values[:, 0], ".", ms=3, color="black")
     if row.get("predicted"):
         values = [math.nan if v[0] is None else v[0] for v in row["predicted"][0]]
-        axes.plot(piece.rest.t, values, color="tab:red", lw=1.2)
+        axes.plot(piece.rest.t, values, ".-", color="tab:red", lw=1.2, ms=2)
     both = [*piece.seen.values[:, 0], *piece.rest.values[:, 0]]
     margin = 0.4 * (max(both) - min(both)) or 1.0
     axes.set_ylim(min(both) - margin, max(both) + margin)
