@@ -339,9 +339,8 @@ SYSTEMS = {
     "two states in one equation": lambda: Skeleton.read("x0' + x1' = 0"),
     "another order": lambda: Skeleton.read("u' = u", Frame((("u", 2),))),
     "names of states": lambda: observations_from_arrays(T, np.stack([U, U], 1), states=["a"]),
-    "initial of another state": lambda: Observation(T, np.stack([U, U], 1), ("x", "y"), initial={"z": 1.0}),
+    "initial of another state": lambda: Problem((replace(BOTH, initial={"z": 1.0}),)),
     "order of another state": lambda: Problem((BOTH,), Knowledge(order={"z": 1})),
-    "a column missing": lambda: complete(replace(BOTH, name="a", values=U, columns=("x",)), PLANE),
     "no grammar for systems": lambda: LatentGrammarFlow(max_evaluations=1).fit(LONG, np.stack([np.exp(-LONG)] * 2, 1)),
     "operator form": lambda: DRIVEN.operator_form(),
 }

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, observations_from_arrays
-from lgf.data.column_roles import variable_name
 from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
 from lgf.runs.bands import Band, Bands
@@ -120,8 +119,8 @@ class LatentGrammarFlow(BaseEstimator):
         t: Any,
         values: Any,
         *,
-        states: Sequence[str] | None = None,
-        derivative: int | Sequence[int] = 0,
+        states: Sequence[str] | Sequence[Sequence[str]] | None = None,
+        derivative: int | Sequence[int] | Mapping[str, int] | None = None,
         initial: Any = None,
         forcing: Any = None,
         weights: Any = None,
@@ -129,17 +128,15 @@ class LatentGrammarFlow(BaseEstimator):
         """The estimator itself, fitted to `values` measured at times `t`.
 
         Several experiments are lists of arrays. A table of values has one column per state, named by `states` (or by
-        a DataFrame). `derivative` is the measured quantity: 0 for u, 1 for u', 2 for u'', or one of these per column of
-        one state. `initial` holds the known initial values u(t0), u'(t0), ..., or a mapping from names to values; the
-        others are fitted. `forcing` is a formula in t, a function, samples at t, a mapping from the names of inputs to
-        these, or one of these for each experiment.
+        a DataFrame); experiments may have different columns. `derivative` is the measured quantity: 0 for u, 1 for u',
+        2 for u'', one of these per column of one state, or by state: {"x2": 2}. `initial` holds the known initial
+        values u(t0), u'(t0), ..., or a mapping from names to values; the others are fitted. `forcing` is a formula in
+        t, a function, samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
         """
-        if states is None and isinstance(values, pd.DataFrame) and values.shape[1] > 1 and np.ndim(derivative) == 0:
-            states = [variable_name(str(name)) for name in values.columns]
         scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
-            _arrays(t), _arrays(values), states=states, derivative=derivative, forcing=_arrays(forcing),
-            weights=_arrays(weights), initial=(initial,) if scalar else initial,
+            t, values, states=states, derivative=derivative, forcing=forcing, weights=weights,
+            initial=(initial,) if scalar else initial,
         )  # fmt: skip
         knowledge = Knowledge(**{name: getattr(self, name) for name in _KNOWLEDGE})
         grammar, trained = model_named(self.model)

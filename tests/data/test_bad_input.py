@@ -64,7 +64,8 @@ ARRAYS = {
     "initial state NaN": (lambda: Observation(T, U, initial=(NAN,)), "not finite"),
     "initial state as text": (lambda: Observation(T, U, initial=("zero",)), "initial state"),
     "initial state empty": (lambda: Observation(T, U, initial=()), "initial state"),
-    "initial state of another name": (lambda: Observation(T, U, initial={"prey": 1.0}), "the states are u"),
+    "initial state of another name": (
+        lambda: Problem((Observation(T, U, initial={"prey": 1.0}),)), "the states are u"),
     "initial states of two states, three given": (
         lambda: Observation(T, BOTH, ("x", "y"), initial=(1, 2, 3)), "one number for each of x, y"),
     "forcing that is no Forcing": (lambda: Observation(T, U, inputs={"F": "sin(t)"}), "make it a Forcing"),
@@ -95,8 +96,6 @@ ARRAYS = {
     "forcing all missing": (lambda: make_forcing(U * NAN, T), "0 usable samples"),
     "smoothing method unknown": (lambda: complete(Observation(T, U), FIRST, "magic"), "choose from"),
     "derivatives up to -1": (lambda: complete(Observation(T, U), Frame((("u", -1),))), "whole number"),
-    "a state that was not measured": (
-        lambda: complete(Observation(T, U, name="A"), Frame((("u", 1), ("v", 1)))), "'A' has no column of v"),
     "no such problem": (lambda: problem_named("b9/none"), "no problem named"),
     "no such record": (lambda: load_record("none"), "no record named"),
 }  # fmt: skip

@@ -50,8 +50,12 @@ def check(
     problem, notes = read_problem(data, columns, forcing, initial, {})
     for note in notes:
         typer.echo(note)
+    typer.echo(
+        f"States: {', '.join(problem.states)}." + f" Inputs: {', '.join(problem.inputs)}." * bool(problem.inputs)
+    )
     for number, observation in enumerate(problem.observations, start=1):
-        measured = " and ".join(map(str, observation.columns))
+        *others, last = map(str, observation.columns)
+        measured = f"{', '.join(others)} and {last}" if others else last
         start, stop = observation.window
         name = observation.name or f"Experiment {number}"
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
@@ -114,7 +118,8 @@ def simulate(
     else:
         write_atomically(out, text.encode())
     if solved.status is not SolveStatus.OK:
-        typer.echo(f"The solution ends early ({solved.status.value}); what was not reached is empty.", err=True)
+        what = "blows up" if solved.status is SolveStatus.BLEW_UP else f"ends early ({solved.status.value})"
+        typer.echo(f"The solution {what} at t = {solved.end:.6g}; what was not reached is empty.", err=True)
 
 
 def _csv(solved: "Trajectory", ends: "Mapping[str, Trajectory]") -> str:

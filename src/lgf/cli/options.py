@@ -9,9 +9,13 @@ Data = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV file, or name of an example record (see `lgf records`).")
 ]
 Time = Annotated[str | None, typer.Option(help="Column of the times, by name or number. Default: guessed.")]
-Value = Annotated[list[str] | None, typer.Option(help="Column of measured values. Repeatable.")]
+Value = Annotated[
+    list[str] | None,
+    typer.Option(help="Column of measured values. Repeatable. Default: every column of numbers without another role."),
+]
 Derivative = Annotated[
-    list[int] | None, typer.Option(help="Measured quantity of each value column: 0 is u, 1 is u', 2 is u''.")
+    list[str] | None,
+    typer.Option(help="Measured derivative: 0 is u, 1 is u', 2 is u'', for each value column, or x=2 for one of them."),
 ]
 ForcingFormula = Annotated[
     list[str] | None, typer.Option(help="Known input as a formula in t: cos(2*t), or name=cos(2*t). Repeatable.")

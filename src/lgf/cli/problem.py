@@ -17,7 +17,7 @@ class Columns:
 
     time: str | None = None
     value: list[str] | None = None
-    derivative: list[int] | None = None
+    derivative: list[str] | None = None
     forcing: list[str] | None = None
     experiment: str | None = None
     weight: str | None = None
@@ -40,7 +40,7 @@ def read_problem(
     packaged = None if record is None else as_file(files("lgf.data").joinpath("records", record.file))
     with packaged or nullcontext(Path(data)) as path:
         reading = read_observations(
-            path, time=columns.time, value=columns.value or None, derivative=columns.derivative or None,
+            path, time=columns.time, value=columns.value or None, derivative=parse_derivative(columns.derivative),
             forcing=columns.forcing or None, experiment=columns.experiment, weight=columns.weight, initial=start,
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
@@ -56,8 +56,8 @@ def _filled(columns: Columns, record: Record) -> Columns:
     return replace(
         columns,
         time=columns.time or record.time,
-        value=columns.value or [record.value],
-        derivative=columns.derivative or [record.derivative],
+        value=columns.value or list(record.value),
+        derivative=columns.derivative or [str(d) for d in record.derivative],
         experiment=columns.experiment or record.experiment,
     )
 
@@ -72,6 +72,24 @@ def parse_inputs(texts: list[str] | None) -> dict[str, str]:
             raise LgfError(f"the input {quoted(name)} is given twice; name each input once.")
         formulas[name] = formula
     return formulas
+
+
+def parse_derivative(texts: list[str] | None) -> list[int] | dict[str, int] | None:
+    """Measured derivatives, one for each column from texts such as 2, or by column from texts such as x=2."""
+    if not texts:
+        return None
+    pairs = [text.rpartition("=") for text in texts]
+    try:
+        orders = [int(order) for _, _, order in pairs]
+    except ValueError as error:
+        raise LgfError(
+            f"--derivative is {quoted(' '.join(texts))}; give 0, 1 or 2 for each value column, or a column and a "
+            "number, such as x=2."
+        ) from error
+    named = [name.strip() for name, equal, _ in pairs if equal]
+    if named and len(named) < len(pairs):
+        raise LgfError("--derivative is given with and without a column; name the column in each.")
+    return dict(zip(named, orders, strict=True)) if named else orders
 
 
 InitialState = tuple[float, ...] | dict[str, float]

@@ -1,4 +1,4 @@
-"""Roles of the columns of a table: time, measured values, forcing, experiment, weight."""
+"""Roles of the columns of a table: time, measured values, inputs, experiment, weight."""
 
 import re
 from collections.abc import Sequence
@@ -7,22 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from lgf.data.column_variables import column_variables, plain_name, variable_name
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
-from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
+from lgf.expression.frame import MOST_STATES, Variable
 
-DEFAULT_STATE, DEFAULT_INPUT = "u", "F"  # the names if there is only one
+DEFAULT_INPUT = "F"  # the name of the input if there is only one
 
 _KNOWN_NAMES = {
     "time": "t time times zeit temps tiempo timestamp date datetime",
     "unit of time": "ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
     "month months year years",
-    "forcing": "f force forcing input excitation load drive driving",
+    "input": "f force forcing input excitation load drive driving",
     "experiment": "experiment exp run trial replicate rep well subject id series group test record",
     "weight": "weight weights",
-    "u": "u x y q displacement disp position pos value values signal od state response theta angle",
-    "u'": "u' x' y' v vel velocity speed du dudt du/dt udot u_t dx dxdt dx/dt xdot dy",
-    "u''": "u'' x'' y'' a acc accel acceleration accelerometer ddu d2u d2udt2 uddot u_tt ddx d2x xddot ddy",
+    "row": "index row rows sample samples no nr # n obs id rownames",
 }
 _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
 
@@ -43,13 +42,16 @@ class Roles:
 def guess_roles(
     table: Table, time: Any, value: Any, derivative: Any, forcing: Any, experiment: Any, weight: Any
 ) -> Roles:
-    """The role of every column: set by the user, else guessed by its name, else by its values."""
+    """The role of every column: set by the user, else guessed by its name, else by its values.
+
+    Every column of numbers without another role holds measured values.
+    """
     notes: list[str] = []
     positions = {
         what: None if name is None else table.position(name, what)
         for what, name in (("time", time), ("experiment", experiment), ("weight", weight))
     }
-    names = [_plain_name(name) for name in table.names]
+    names = [plain_name(name) for name in table.names]
     inputs = () if forcing is None else tuple(table.position(f, "forcing") for f in _as_sequence(forcing))
     values = None if value is None else tuple(table.position(v, "value") for v in _as_sequence(value))
     taken = {p for p in positions.values() if p is not None} | set(values or ()) | set(inputs)
@@ -66,21 +68,32 @@ def guess_roles(
             positions["experiment"] = column
             free.remove(column)
             notes.append(f"Column {quoted(table.names[column])} tells the experiments apart (guessed).")
-    for what in ("forcing", "weight"):
-        column = next((k for k in free if names[k] in _NAMES[what] and table.is_numeric(k)), None)
-        missing = not inputs if what == "forcing" else positions["weight"] is None
-        if missing and column is not None and (values is not None or len(free) > 1):
-            if what == "forcing":
-                inputs = (column,)
-            else:
-                positions["weight"] = column
-            free.remove(column)
-            notes.append(f"Column {quoted(table.names[column])} is the {what} (guessed).")
+    guesses = {
+        what: [k for k in free if _is_called(names[k], what) and table.is_numeric(k)] for what in ("input", "weight")
+    }
+    guesses["input"] = list({names[k]: k for k in reversed(guesses["input"])}.values())[::-1]  # one of each name
+    rest = [k for k in free if k not in guesses["input"]]
+    if not inputs and guesses["input"] and (values is not None or rest):
+        inputs, free = tuple(guesses["input"]), rest
+        what = "input" if len(inputs) > 1 else "forcing"
+        notes += [f"Column {quoted(table.names[k])} is the {what} (guessed)." for k in inputs]
+    if positions["weight"] is None and guesses["weight"] and (values is not None or len(free) > 1):
+        positions["weight"] = guesses["weight"][0]
+        free.remove(positions["weight"])
+        notes.append(f"Column {quoted(table.names[positions['weight']])} is the weight (guessed).")
+    guessed = values is None
     if values is None:
         values = _guess_values(table, names, free, notes)
     others = [p for role, p in positions.items() if p is not None and role != "time"]
     _check_distinct(table, [time_position, *values, *inputs, *others])
-    variables = _variables(table, values, names, derivative, notes)
+    variables = column_variables([table.names[k] for k in values], derivative)
+    _check_number(table, variables, guessed)
+    if derivative is None:
+        notes += [
+            f"Column {quoted(table.names[k])} was taken for {variable}, by its name."
+            for k, variable in zip(values, variables, strict=True)
+            if variable.derivative > 0
+        ]
     input_names = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
     duplicate = next((name for name in input_names if input_names.count(name) > 1), None)
     if duplicate is not None:
@@ -91,13 +104,13 @@ def guess_roles(
     )  # fmt: skip
 
 
-def _plain_name(name: str) -> str:
-    """The name in lower case without its unit: `Time [s]` -> `time`."""
-    return re.sub(r"[\[(].*?[\])]", "", name).replace("’", "'").strip().lower()
-
-
 def _as_sequence(value: Any) -> Sequence:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+
+
+def _is_called(name: str, what: str) -> bool:
+    """Whether the name, or the name before a number, is one of this role."""
+    return name in _NAMES[what] or re.sub(r"_?[0-9]+$", "", name) in _NAMES[what]
 
 
 def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
@@ -109,6 +122,7 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
     # S may be seconds or a substrate, min minutes or a minimum: of columns named like a unit, time increases.
     units = [k for k in free if names[k] in _NAMES["unit of time"]]
     rising = [k for k in free if table.is_numeric(k) and _increases(table, k)]
+    rising.sort(key=lambda k: _counts_rows(table, names, k))
     candidates = [k for k in units if _increases(table, k)] + rising + units
     if candidates:
         return candidates[0]
@@ -126,17 +140,24 @@ def _increases(table: Table, position: int) -> bool:
     return len(present) > 0 and bool(np.all(np.diff(present) > 0))
 
 
+def _counts_rows(table: Table, names: list[str], position: int) -> bool:
+    """Whether the column only counts the rows, as a table that was written with its index does."""
+    called = names[position] in _NAMES["row"] or re.fullmatch(r"(column \d+|unnamed: \d+|)", names[position])
+    if not called or not table.is_numeric(position) or len(table) == 0:
+        return False
+    column = table.columns[position]
+    return bool(column[0] in (0.0, 1.0) and np.array_equal(column, column[0] + np.arange(len(table))))
+
+
 def _guess_values(table: Table, names: list[str], free: list[int], notes: list[str]) -> tuple[int, ...]:
+    """Every column of numbers that is not empty, does not count rows and does not name experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
-    if not numeric:
+    labels = [k for k in numeric if _counts_rows(table, names, k) or names[k] in _NAMES["experiment"]]
+    values = tuple(k for k in numeric if k not in labels) or tuple(numeric[:1])
+    if not values:
         if free:
             table.numbers(free[0])
         raise LgfError(f"{table.source} has no column of numbers beside time; give one with the measured values.")
-    known = [k for k in numeric if _derivative_of(names[k]) is not None]
-    by_derivative: dict[int, int] = {}
-    for k in known:
-        by_derivative.setdefault(_derivative_of(names[k]) or 0, k)
-    values = tuple(sorted(by_derivative.values())) or (numeric[0],)
     notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
     unused = [quoted(table.names[k]) for k in free if k not in values]
     if unused:
@@ -144,57 +165,15 @@ def _guess_values(table: Table, names: list[str], free: list[int], notes: list[s
     return values
 
 
-def _derivative_of(name: str) -> int | None:
-    """The derivative in a column of this name; None if the name is not known."""
-    for order, role in enumerate(("u", "u'", "u''")):
-        if name in _NAMES[role] or name.split("_")[0] in _NAMES[role]:
-            return order
-    return None
-
-
-def _variables(
-    table: Table, values: tuple[int, ...], names: list[str], derivative: Any, notes: list[str]
-) -> tuple[Variable, ...]:
-    """The variable of each value column: derivatives of one state, or named states if two have the same derivative."""
-    guessed = tuple(_derivative_of(names[k]) or 0 for k in values)
-    derivatives = guessed if derivative is None else tuple(_as_sequence(derivative))
-    if len(derivatives) != len(values):
+def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) -> None:
+    """Raises LgfError if there are more states than a system may have."""
+    n = len({variable.name for variable in variables})
+    if n > MOST_STATES:
+        what = "columns of numbers beside time" if guessed else "measured columns"
         raise LgfError(
-            f"there are {len(values)} measured columns but {len(derivatives)} derivatives are named; "
-            "name one for each column."
+            f"{table.source} has {n} {what}, but a system has at most {MOST_STATES} states; name the columns to use "
+            "as values."
         )
-    if len(set(derivatives)) < len(derivatives):
-        states = tuple(variable_name(table.names[k]) for k in values)
-        return state_variables(states, derivatives if derivative is not None else 0)
-    if derivative is None:
-        for k, order in zip(values, guessed, strict=True):
-            if order > 0:
-                variable = Variable(DEFAULT_STATE, order)
-                notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
-    return state_variables((DEFAULT_STATE,) * len(values), derivatives)
-
-
-def state_variables(states: Sequence[str], derivatives: Any) -> tuple[Variable, ...]:
-    """The variable of each column, from its state and derivative (one for each column, or one for all)."""
-    orders = tuple(_as_sequence(derivatives)) if np.ndim(derivatives) else (derivatives,) * len(states)
-    for order in orders:
-        if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 0 <= order <= HIGHEST_ORDER:
-            raise LgfError(
-                f"the measured derivative is {quoted(order)}; give 0 for u, 1 for u', 2 for u'' (at most "
-                f"{HIGHEST_ORDER})."
-            )
-    return tuple(Variable(name, int(order)) for name, order in zip(states, orders, strict=True))
-
-
-def variable_name(column: str) -> str:
-    """The name of a state or input from the name of its column: without unit, with _ for other characters."""
-    name = re.sub(r"\W+", "_", re.sub(r"[\[(].*?[\])]", "", column).strip(), flags=re.ASCII).strip("_")
-    try:
-        return check_name(name)
-    except LgfError as error:
-        raise LgfError(
-            f"column {quoted(column)} cannot be the name of a state or an input; rename it, with letters and digits."
-        ) from error
 
 
 def _check_distinct(table: Table, used: list[int]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from lgf.data.noise import neighbour_distances, rough_noise
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
+from lgf.data.relations_check import broken_laws, derivative_pairs
 from lgf.expression.frame import Variable
 from lgf.solver.forcing import Forcing
 
@@ -65,6 +66,13 @@ def _problem_findings(problem: Problem) -> Iterator[Finding]:
         )
     elif n < _SHORT_RECORD:
         yield Finding("warning", f"There are only {n} samples in all; expect a simple equation with wide error bars.")
+    for text, number, low, high in broken_laws(problem):
+        where = f" in {problem.observations[number].name}" if problem.observations[number].name else ""
+        yield Finding(
+            "error",
+            f"{text} is said to be conserved but goes from {low:.4g} to {high:.4g}{where}, more than its noise; "
+            "correct the sum or the data.",
+        )
 
 
 def _observation_findings(
@@ -91,15 +99,26 @@ def _observation_findings(
         missing = int(np.count_nonzero(~present))
         if missing:
             yield f"{name} missing", Finding("note", f"{missing} of {len(column)} samples of {name} are missing.")
+    known = {Variable.read(row).name for row in problem.knowledge.known or ()}
+    for state, rate in derivative_pairs(observation):
+        if state not in known:
+            yield (
+                f"{rate} rate of {state}",
+                Finding(
+                    "note",
+                    f'{rate} looks like the derivative of {state}; if it is, say so: --known "{state}\' = {rate}", or '
+                    f'known={{"{state}": "{rate}"}} in Python.',
+                ),
+            )
     for state in observation.states:
         lowest = min(v.derivative for v in observation.columns if v.name == state)
         if any(Variable(state, d) not in observation.initial for d in range(lowest)):
             yield (
-                "initial",
+                f"{state} initial",
                 Finding(
                     "note",
-                    "Only a derivative was measured and the initial state is not given in full; give it if you know "
-                    "it.",
+                    f"Only a derivative of {state} was measured and its initial state is not given in full; give it "
+                    "if you know it.",
                 ),
             )
 
@@ -138,7 +157,9 @@ def _column_findings(
         yield (
             "constant",
             Finding(
-                "error", f"The measured {name} is constant ({y[0]:.6g}); start away from rest, or excite the system."
+                "error",
+                f"The measured {name} is constant ({y[0]:.6g}); start away from rest, excite the system, or leave the "
+                "column out.",
             ),
         )
         return

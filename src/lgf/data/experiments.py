@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.column_roles import DEFAULT_INPUT, DEFAULT_STATE, guess_roles, state_variables
-from lgf.data.observation import Observation
+from lgf.data.column_roles import DEFAULT_INPUT, guess_roles
+from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_variables
+from lgf.data.observation import Observation, check_shape
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -32,7 +33,7 @@ def read_observations(
     *,
     time: ColumnName | None = None,
     value: ColumnName | Sequence[ColumnName] | None = None,
-    derivative: int | Sequence[int] | None = None,
+    derivative: int | Sequence[int] | Mapping[str, int] | None = None,
     forcing: ColumnName | Sequence[ColumnName] | None = None,
     experiment: ColumnName | None = None,
     weight: ColumnName | None = None,
@@ -41,8 +42,9 @@ def read_observations(
 ) -> Reading:
     """The experiments in a table (see `read_table`); roles of columns that are not named are guessed and noted.
 
-    `derivative` is 0, 1 or 2 for a value column that measures u, u' or u''; columns of the same derivative are
-    different states, named after the columns. `initial` is one state for all experiments, or one for each.
+    Every column of numbers without another role is a state, or a derivative of one, as its name says (see
+    `column_variables`); `derivative` says it otherwise. A column that is empty in an experiment was not measured there.
+    `initial` is one state for all experiments, or one for each.
     """
     table = read_table(source, delimiter)
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight)
@@ -55,12 +57,13 @@ def read_observations(
     observations = []
     for (name, rows), start in zip(groups.items(), initials, strict=True):
         rows = rows[~(np.isnan(t[rows]) & np.all(np.isnan(values[rows]), axis=1))]
+        measured = _measured(values[rows])
         try:
             observation = Observation(
                 t[rows],
-                values[rows],
-                roles.variables,
-                weights=None if weights is None else np.repeat(weights[rows, None], values.shape[1], axis=1),
+                values[np.ix_(rows, measured)],
+                tuple(roles.variables[k] for k in measured),
+                weights=None if weights is None else np.repeat(weights[rows, None], len(measured), axis=1),
                 initial=start,
                 inputs={name: Forcing.from_samples(t[rows], column[rows]) for name, column in inputs.items()},
                 name=name,
@@ -74,38 +77,59 @@ def read_observations(
     return Reading(tuple(observations), tuple(notes))
 
 
+def _measured(values: np.ndarray) -> np.ndarray:
+    """The positions of the columns that are not empty; all of them if all are."""
+    present = np.flatnonzero(~np.all(np.isnan(values), axis=0)) if len(values) else np.arange(0)
+    return present if len(present) else np.arange(values.shape[1])
+
+
 def observations_from_arrays(
     t: Any,
     values: Any,
     *,
-    states: Sequence[str] | None = None,
-    derivative: int | Sequence[int] = 0,
+    states: Any = None,
+    derivative: int | Sequence[int] | Mapping[str, int] | None = None,
     forcing: Any = None,
     weights: Any = None,
     initial: Any = None,
 ) -> tuple[Observation, ...]:
     """The experiments in arrays: one array of times and one of values, or lists with one array per experiment.
 
-    Experiments may share their times. Values have one column per state, named by `states` (x0, x1, ... if not given),
-    or, where `derivative` names one for each column, per derivative of one state. `forcing` is a formula, a function, a
-    Forcing, samples at the times, a mapping from the names of inputs to these, or a list with one of these for each
-    experiment.
+    Experiments may share their times. Values have one column per state, named by `states` (for all experiments or for
+    each; x0, x1, ... if not given), or, where `derivative` names one for each column, per derivative of one state. A
+    DataFrame or a mapping of columns has its own names. `forcing` is a formula, a function, a Forcing, samples at the
+    times, a mapping from the names of inputs to these, or a list with one of these for each experiment.
     """
+    t, values, forcing, weights = (_plain_arrays(item) for item in (t, values, forcing, weights))
     if not _is_list(values):
         if _is_list(t):
             raise LgfError("times are given for several experiments but values for one; give one array for each.")
         return (_observation(t, values, states, derivative, forcing, weights, initial, ""),)
     n = len(values)
+    if isinstance(states, (list, tuple)) and not all(isinstance(names, (list, tuple)) for names in states):
+        states = [states] * n
     columns = []
-    for what, items in (("times", t), ("forcings", forcing), ("weights", weights)):
+    for what, items in (("times", t), ("forcings", forcing), ("weights", weights), ("lists of states", states)):
         columns.append(items if _is_list(items) else [items] * n)
         if len(columns[-1]) != n:
             raise LgfError(f"there are {len(items)} {what} but {n} experiments; give one for each, or one for all.")
     names = [f"experiment {k + 1}" for k in range(n)]
     return tuple(
-        _observation(times, u, states, derivative, force, weight, start, name)
-        for u, times, force, weight, start, name in zip(values, *columns, _initials(initial, n), names, strict=True)
+        _observation(times, u, own, derivative, force, weight, start, name)
+        for u, times, force, weight, own, start, name in zip(
+            values, *columns, _initials(initial, n), names, strict=True
+        )
     )
+
+
+def _plain_arrays(values: Any) -> Any:
+    """The values with pandas objects as arrays, and DataFrames as mappings of columns, alone or in a list."""
+    if hasattr(values, "columns") and hasattr(values, "iloc"):
+        table = read_table(values)
+        return {name: table.numbers(k) for k, name in enumerate(table.names)}
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    return [_plain_arrays(v) for v in values] if isinstance(values, (list, tuple)) else values
 
 
 def _observation(
@@ -113,7 +137,17 @@ def _observation(
     name: str,
 ) -> Observation:  # fmt: skip
     try:
-        columns = _array_columns(values, states, derivative)
+        if isinstance(values, Mapping):
+            table = read_table(values)
+            columns = column_variables(table.names, derivative) if states is None else None
+            values = np.column_stack([table.numbers(k) for k in range(len(table.names))])
+        else:
+            columns = None
+        if isinstance(weights, Mapping):
+            weights = np.column_stack(list(weights.values()))
+        if np.ndim(values) == 2 and np.ndim(t) == 1:
+            check_shape(np.shape(values), len(t))
+        columns = _array_columns(values, states, derivative) if columns is None else columns
         observation = Observation(t, values, columns, weights, initial, name=name)
         return replace(observation, inputs=make_inputs(forcing, observation.t))
     except LgfError as error:
@@ -124,7 +158,8 @@ def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -
     """The variable in each column of an array of values."""
     shape = np.shape(values)
     n = shape[1] if len(shape) == 2 else 1
-    if np.ndim(derivative) and len(derivative) != n:
+    for_each = np.ndim(derivative) > 0 and not isinstance(derivative, Mapping)
+    if for_each and len(derivative) != n:
         raise LgfError(
             f"there are {n} measured columns but {len(derivative)} derivatives are named; name one for each column."
         )
@@ -132,9 +167,13 @@ def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -
         raise LgfError(f"the states are {quoted(states)} but the values have {n} columns; name one for each column.")
     names: Sequence[str] = [str(name) for name in states or ()]
     if states is None:
-        several = n > 1 and np.ndim(derivative) == 0
-        names = [f"x{k}" for k in range(n)] if several else [DEFAULT_STATE] * n
-    return state_variables(names, derivative)
+        names = [DEFAULT_STATE] * n if n == 1 or for_each else [f"x{k}" for k in range(n)]
+    if isinstance(derivative, Mapping):
+        unknown = next((name for name in derivative if name not in names), None)
+        if unknown is not None:
+            raise LgfError(f"the derivative of {quoted(unknown)} is given; the states are {', '.join(names)}.")
+        return state_variables(names, [derivative.get(name, 0) for name in names])
+    return state_variables(names, list(derivative) if for_each else [derivative or 0] * n)
 
 
 def make_inputs(forcing: ForcingLike | Mapping[str, ForcingLike], t: np.ndarray) -> dict[str, Forcing]:

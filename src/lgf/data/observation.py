@@ -37,8 +37,9 @@ class Observation:
         set_(self, "t", _numbers(self.t, "t"))
         set_(self, "values", _columns(_numbers(self.values, "the measured values")))
         _check_times(self.t)
+        check_shape(self.values.shape, len(self.t))
         set_(self, "columns", _variables(self.columns, self.values.shape))
-        _check_values(self.values, len(self.t))
+        _check_values(self.values)
         if self.weights is not None:
             set_(self, "weights", _weights(self.weights, self.values.shape))
         set_(self, "initial", _initial(self.initial, self.states))
@@ -152,9 +153,18 @@ def _check_spacing(t: np.ndarray, steps: np.ndarray) -> None:
         )
 
 
-def _check_values(values: np.ndarray, n: int) -> None:
-    if len(values) != n:
-        raise LgfError(f"there are {len(values)} values but {n} times; give one value per time, NaN where missing.")
+def check_shape(shape: tuple[int, ...], n: int) -> None:
+    """Raises LgfError unless values of this shape (N, K) have one row for each of the n times."""
+    if shape[0] != n and shape[1] == n:
+        raise LgfError(
+            f"the values have shape {shape} but there are {n} times; give one row per time and one column per state: "
+            "transpose them."
+        )
+    if shape[0] != n:
+        raise LgfError(f"there are {shape[0]} values but {n} times; give one value per time, NaN where missing.")
+
+
+def _check_values(values: np.ndarray) -> None:
     if np.any(np.isinf(values)):
         row = int(np.flatnonzero(np.any(np.isinf(values), axis=1))[0])
         raise LgfError(f"sample {row + 1} is infinite; remove it or write NaN for a missing value.")
@@ -189,12 +199,6 @@ def _initial(initial: Any, states: tuple[str, ...]) -> dict[Variable, float]:
         return {}
     if isinstance(initial, Mapping):
         named = {k if isinstance(k, Variable) else Variable.read(str(k)): v for k, v in initial.items()}
-        unknown = next((v for v in named if v.name not in states), None)
-        if unknown is not None:
-            raise LgfError(
-                f"the initial state gives {quoted(str(unknown))}, which is not measured; "
-                f"the states are {', '.join(states)}."
-            )
     else:
         array = np.atleast_1d(_numbers(initial, "the initial state"))
         single = len(states) == 1

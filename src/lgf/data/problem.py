@@ -1,7 +1,7 @@
 """Problem: the experiments of one system and what is known about it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,10 +18,14 @@ MOST_SAMPLES = 200_000  # of all experiments: a fit of more takes seconds, and t
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One or more experiments of the same system, and the prior knowledge about it."""
+    """One or more experiments of the same system, and the prior knowledge about it.
+
+    Experiments may measure different states. `unmeasured` are states of the system that none of these measures.
+    """
 
     observations: tuple[Observation, ...]
     knowledge: Knowledge = field(default_factory=Knowledge)
+    unmeasured: tuple[str, ...] = ()
 
     def __post_init__(self):
         if isinstance(self.observations, Observation):
@@ -41,6 +45,12 @@ class Problem:
 
     def _check(self, observation: Observation) -> None:
         where = f"experiment {quoted(observation.name)}" if observation.name else "the data"
+        unknown = next((v for v in observation.initial if v.name not in self.states), None)
+        if unknown is not None:
+            raise LgfError(
+                f"the initial state gives {quoted(str(unknown))}, which is not measured; the states are "
+                f"{', '.join(self.states)}."
+            )
         for name in observation.states:
             order = self._order_of(name)
             if order is None:
@@ -83,8 +93,13 @@ class Problem:
 
     @cached_property
     def states(self) -> tuple[str, ...]:
-        """The names of the states, in the order of their first column."""
-        return tuple(dict.fromkeys(name for o in self.observations for name in o.states))
+        """The names of the states, in the order of their first column, those that are not measured last."""
+        return tuple(dict.fromkeys([*(name for o in self.observations for name in o.states), *self.unmeasured]))
+
+    def part(self, experiments: Sequence[int]) -> "Problem":
+        """The problem with these experiments only; its states are the same."""
+        observations = tuple(self.observations[i] for i in experiments)
+        return Problem(observations, self.knowledge, self.states)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

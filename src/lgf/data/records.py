@@ -18,8 +18,8 @@ class Record:
     name: str
     description: str
     time: str
-    value: str
-    derivative: int = 0
+    value: tuple[str, ...]
+    derivative: tuple[int, ...] = (0,)
     experiment: str | None = None
     order: int | None = None
     forcing: str | None = None
@@ -38,8 +38,8 @@ _RECORDS = (
         "duffing",
         "Made, not measured: acceleration of a forced Duffing oscillator with 5 % noise (problem b3/duffing, seed 0).",
         time="t",
-        value="acceleration",
-        derivative=2,
+        value=("acceleration",),
+        derivative=(2,),
         order=2,
         forcing="cos(2*t)",
         initial=(0.0, 1.5),
@@ -49,7 +49,7 @@ _RECORDS = (
         "impact",
         "Impact test: the ringing of a lightly damped structure after a hammer blow, one mode near 212 Hz.",
         time="time",
-        value="response",
+        value=("response",),
         forced=False,
         stable=True,
     ),
@@ -57,8 +57,22 @@ _RECORDS = (
         "growth",
         "Growth of one bacterial strain in 12 wells of a plate: optical density over 12 hours, 52 times each.",
         time="time",
-        value="od",
+        value=("od",),
         experiment="well",
+    ),
+    Record(
+        "hares",
+        "Hares and lynxes: furs traded by the Hudson's Bay Company, in thousands a year, 1900 to 1920.",
+        time="year",
+        value=("hare", "lynx"),
+        derivative=(0, 0),
+    ),
+    Record(
+        "cold",
+        "A common cold on the island of Tristan da Cunha (published in 1971): infected and recovered people, 21 days.",
+        time="day",
+        value=("infected", "recovered"),
+        derivative=(0, 0),
     ),
 )
 

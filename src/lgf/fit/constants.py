@@ -156,7 +156,7 @@ def _with_distributions(
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
     """(constants [k, p], best first; the residual of the first), with each equation fitted separately."""
     compiled, target, settings, lower, upper = fitting[:5]
-    weight, stride = np.ones(len(target.t)), max(len(target.t) // settings.n_screened, 1)
+    weight, stride = target.complete.astype(float), max(len(target.t) // settings.n_screened, 1)
     parts, total = [], 0.0
     for equation in compiled.equations:
         constants, losses, _ = fit_residual(
@@ -180,7 +180,7 @@ def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
 
 def _residual(fitting: Fitting, values: np.ndarray) -> float:
     target = fitting.target
-    weight = np.ones(len(target.t))
+    weight = target.complete.astype(float)
     return sum(
         float(residual_loss(e.basis, e.linear, values, target.t, target.columns, target.inputs, weight))
         for e in fitting.compiled.equations

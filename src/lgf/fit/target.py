@@ -44,6 +44,7 @@ class Target:
     initial_error: np.ndarray = field(repr=False)  # [unknown] error of the first guess, a prior; 0 = no prior
     noise: np.ndarray = field(repr=False)  # [column] estimated standard deviation, NaN where not measured
     rounding: np.ndarray = field(repr=False)  # [column] error of the numbers as they are written, NaN likewise
+    complete: np.ndarray = field(repr=False)  # [N] whether every state was measured in the experiment of the sample
     cache: dict = field(default_factory=dict, repr=False)  # values, starts, windows
 
     @property
@@ -172,6 +173,8 @@ def make_target(
     observations = problem.observations
     signals = tuple(problem.signals(e) for e in range(len(observations)))
     states = [np.array([c.trajectory[v] for v in frame.columns]) for c in completions]
+    complete = np.concatenate([np.full(s.shape[1], bool(np.isfinite(s).all())) for s in states])
+    states = _filled(states, frame)
     rounding = _rounding(observations, frame)
     if noise is None:
         noise = _noise(observations, completions, frame, np.fmax(rounding, 0.0), accuracy)
@@ -230,7 +233,21 @@ def make_target(
         initial_error=error,
         noise=noise,
         rounding=rounding,
+        complete=complete if complete.any() else np.ones(len(complete), bool),
     )
+
+
+def _filled(states: Sequence[np.ndarray], frame: Frame) -> list[np.ndarray]:
+    """The completed columns; a state that an experiment does not measure rests at its mean of the others."""
+    if all(np.isfinite(s).all() for s in states):
+        return list(states)
+    filled = [s.copy() for s in states]
+    for i, variable in enumerate(frame.columns):
+        values = np.concatenate([s[i] for s in states])
+        level = float(np.nanmean(values)) if variable.derivative == 0 and np.isfinite(values).any() else 0.0
+        for s in filled:
+            s[i, np.isnan(s[i])] = level
+    return filled
 
 
 def _rounding(observations: Sequence[Observation], frame: Frame) -> np.ndarray:

@@ -125,7 +125,7 @@ class Run:
         )  # fmt: skip
         rows = np.searchsorted(solver_times, unique_times)[inverse]
         inputs = {name: column[rows] for name, column in solved.inputs.items()}
-        return Trajectory(times, solved.values[rows], solved.variables, inputs, solved.status)
+        return Trajectory(times, solved.values[rows], solved.variables, inputs, solved.status, solved.end)
 
     def simulate(
         self,

@@ -27,7 +27,7 @@ Curve = Callable[[np.ndarray, int], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """A smooth record: `trajectory` holds every column of the frame at the sample times.
+    """A smooth record: `trajectory` holds every column of the frame at the sample times, NaN for states not measured.
 
     `noise` is the estimated standard deviation of each measured column; `methods` the smoother of each state; `notes`
     are sentences for the report.
@@ -51,17 +51,16 @@ def complete(
     """
     if method not in METHODS:
         raise LgfError(f"the smoothing method is {quoted(method)}; choose from {', '.join(METHODS)}.")
-    missing = [name for name in frame.names if name not in observation.states]
-    if missing:
-        where = f"experiment {quoted(observation.name)}" if observation.name else "the record"
-        raise LgfError(f"{where} has no column of {missing[0]}; measure every state in every experiment.")
     t = observation.t
-    columns: dict[Variable, np.ndarray] = {}
+    columns = {variable: np.full(len(t), np.nan) for variable in frame.columns}
     noise: dict[Variable, float] = {}
     methods, notes = [], []
     # one thread: the matrices are small, and the number of threads would change the last digits
     with threadpool_limits(limits=1, user_api="blas"):
         for name, order in frame.states:
+            if name not in observation.states:
+                methods.append("none")
+                continue
             rows = rows_of(observation, name)
             smooth = _smooth(rows, method)
             columns |= {Variable(name, k): smooth.derivative(t, k) for k in range(order + 1)}

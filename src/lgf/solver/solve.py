@@ -59,7 +59,9 @@ def solve(
     if branch is None:
         branch = (0.0, 0.0) if compiled.flow.degree == 1 else _restoring_branch(problem, times)
     values, status = _integrate(problem, times, branch, rtol, limit, max_steps)
-    return Trajectory(times, values, frame.columns, {name: s.values(times) for name, s in signals.items()}, status)
+    end = None if status is SolveStatus.OK else _end(problem, times, values, rtol, limit, max_steps)
+    inputs_at = {name: s.values(times) for name, s in signals.items()}
+    return Trajectory(times, values, frame.columns, inputs_at, status, end)
 
 
 def state_vector(frame: Frame, initial: Initial) -> np.ndarray:
@@ -140,6 +142,21 @@ def _integrate(
     values = work.Y[:, :, 0].copy()
     values[work.reached[0] :] = np.nan
     return values, STATUSES[work.status[0]]
+
+
+def _end(
+    problem: _InitialValueProblem, t: np.ndarray, values: np.ndarray, rtol: float, limit: ArrayLike, max_steps: int
+) -> float:
+    """The time at which a solution ends that did not reach every time, to a millionth of the step between two."""
+    n = problem.flow.n
+    for _ in range(4):
+        reached = int(np.count_nonzero(np.isfinite(values[:, :n]).all(axis=1)))
+        if reached in (0, len(t)):
+            return float(t[max(reached - 1, 0)])
+        last = values[reached - 1]
+        t = np.linspace(t[reached - 1], t[reached], 101)
+        values, _ = _integrate(problem._replace(start=last[:n].copy()), t, (last[n], 0.0), rtol, limit, max_steps)
+    return float(t[0])
 
 
 def _scale(start: np.ndarray, rates: np.ndarray) -> np.ndarray:

@@ -34,7 +34,8 @@ class Trajectory:
     """Columns over time: `values` (N, K) holds one variable per column, NaN where it was not reached.
 
     `trajectory["prey"]` and `trajectory["x'"]` are columns by name; `.u`, `.du` and `.d2u` are the first state and its
-    derivatives. `inputs` are the known inputs at the same times.
+    derivatives. `inputs` are the known inputs at the same times. `end` is the time at which a solution that did not reach
+    the last time blew up or ended otherwise, as its status says.
     """
 
     t: np.ndarray
@@ -42,6 +43,7 @@ class Trajectory:
     variables: tuple[Variable, ...]
     inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     status: SolveStatus = SolveStatus.OK
+    end: float | None = None
 
     def __post_init__(self):
         for name in ("t", "values"):
