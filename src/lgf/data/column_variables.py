@@ -44,8 +44,10 @@ def variable_name(column: str) -> str:
         ) from error
 
 
-def column_variables(columns: Sequence[str], derivative: Any = None) -> tuple[Variable, ...]:
+def column_variables(columns: Sequence[str], derivative: Any = None, by_name: bool = False) -> tuple[Variable, ...]:
     """The variable of each column. Columns of one state are derivatives of u, other states have their columns' names.
+
+    With `by_name` a single state has the name of its column too.
 
     `derivative` is the measured derivative: one for all columns, one for each, or a mapping from names of columns. If
     it is None, the names decide: x', dx and xdot are derivatives of a column x, velocity and acceleration of the only
@@ -70,7 +72,7 @@ def column_variables(columns: Sequence[str], derivative: Any = None) -> tuple[Va
             )
         of_one = np.ndim(derivative) > 0 and len(set(map(str, orders))) == len(orders)
         states = [columns[0]] * len(columns) if of_one else list(columns)
-    if len(set(states)) == 1:
+    if len(set(states)) == 1 and not by_name:
         return state_variables([DEFAULT_STATE] * len(columns), orders)
     if all(re.fullmatch(r"column \d+", column) for column in columns):  # a table without a header
         states = [f"x{k}" for k in range(len(columns))]

@@ -114,8 +114,9 @@ def observations_from_arrays(
         if len(columns[-1]) != n:
             raise LgfError(f"there are {len(items)} {what} but {n} experiments; give one for each, or one for all.")
     names = [f"experiment {k + 1}" for k in range(n)]
+    by_name = len({name for u in values if isinstance(u, Mapping) for name in u}) > 1
     return tuple(
-        _observation(times, u, own, derivative, force, weight, start, name)
+        _observation(times, u, own, derivative, force, weight, start, name, by_name)
         for u, times, force, weight, own, start, name in zip(
             values, *columns, _initials(initial, n), names, strict=True
         )
@@ -134,12 +135,12 @@ def _plain_arrays(values: Any) -> Any:
 
 def _observation(
     t: Any, values: Any, states: Sequence[str] | None, derivative: Any, forcing: Any, weights: Any, initial: Any,
-    name: str,
+    name: str, by_name: bool = False,
 ) -> Observation:  # fmt: skip
     try:
         if isinstance(values, Mapping):
             table = read_table(values)
-            columns = column_variables(table.names, derivative) if states is None else None
+            columns = column_variables(table.names, derivative, by_name) if states is None else None
             values = np.column_stack([table.numbers(k) for k in range(len(table.names))])
         else:
             columns = None

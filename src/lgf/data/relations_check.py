@@ -16,6 +16,7 @@ _LEAST_SAMPLES = 12
 _SAME_SLOPE = 0.1  # largest deviation of the slope from 1
 _SMALL = 0.05  # of the signal: the largest deviation of an integral, on a record whose noise is small
 _NOISES = 4.0  # the same in units of the noise
+_CHANGED = 2.0  # in units of the noise: a sum that varies more is not constant
 
 
 def derivative_pairs(observation: Observation) -> Iterator[tuple[str, str]]:
@@ -57,5 +58,5 @@ def broken_laws(problem: Problem) -> Iterator[tuple[str, int, float, float]]:
                 continue
             noise = rough_noise(t, total)
             size = max(float(np.std(law[row] * column[present])) for row, column in measured.items())
-            if float(np.std(total)) > max(_NOISES * noise, 2 * _SMALL * size):
+            if float(np.std(total)) > max(_CHANGED * noise, 2 * _SMALL * size):
                 yield text, number, float(total.min()), float(total.max())

@@ -208,5 +208,4 @@ def _inverse(covariance: np.ndarray) -> np.ndarray:
 
 
 def _part(problem: Problem, completions: Sequence[Completion], whole: Target, experiments: Sequence[int]) -> Target:
-    part = replace(problem, observations=tuple(problem.observations[i] for i in experiments))
-    return make_target(part, whole.frame, [completions[i] for i in experiments], noise=whole.noise)
+    return make_target(problem.part(experiments), whole.frame, [completions[i] for i in experiments], noise=whole.noise)

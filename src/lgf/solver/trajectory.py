@@ -34,8 +34,8 @@ class Trajectory:
     """Columns over time: `values` (N, K) holds one variable per column, NaN where it was not reached.
 
     `trajectory["prey"]` and `trajectory["x'"]` are columns by name; `.u`, `.du` and `.d2u` are the first state and its
-    derivatives. `inputs` are the known inputs at the same times. `end` is the time at which a solution that did not reach
-    the last time blew up or ended otherwise, as its status says.
+    derivatives. `inputs` are the known inputs at the same times. `end` is the time at which a solution blew up, or
+    ended early for another reason that its status names.
     """
 
     t: np.ndarray
