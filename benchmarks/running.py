@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import odebench
 from benchmarks.choosing import BENCHMARKS, chosen
 from benchmarks.judging import judged, truth_beside
 from benchmarks.peers.asking import CORES, ask
@@ -21,6 +22,7 @@ from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
 
+SYSTEMS = {"odebench": odebench.main}
 MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
 
 
@@ -130,12 +132,13 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("benchmark", choices=BENCHMARKS)
+    parser.add_argument("benchmark", choices=(*BENCHMARKS, *SYSTEMS))
     parser.add_argument("--model", default="standard", help="grammar, and the model trained on it (standard)")
     parser.add_argument("--preset", default="default", choices=tuple(PRESETS))
     parser.add_argument("--proposer", default="default", choices=tuple(PROPOSERS), help="for ablations")
     parser.add_argument("--peer", choices=peer_names(), help="run this program instead")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds 0, 1, ... (5)")
+    parser.add_argument("--seeds", type=int, help="seeds 0, 1, ... (5; 3 for systems)")
+    parser.add_argument("--first-seed", type=int, default=0, help="the first seed, for systems (0)")
     parser.add_argument("--jobs", type=int, default=2, help="threads (2)")
     parser.add_argument("--noise", type=float, default=0.05, help="in standard deviations of the signal (0.05)")
     parser.add_argument("--thin", type=int, default=1, metavar="K", help="use every K-th sample")
@@ -149,6 +152,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Runs what is missing, seed by seed."""
+    if args.benchmark in SYSTEMS:
+        SYSTEMS[args.benchmark](args)
+        return
+    args.seeds = 5 if args.seeds is None else args.seeds
     options = Options(
         args.benchmark, args.model, args.preset, args.proposer, args.peer, args.noise, args.thin, not args.no_initial,
         args.evaluations, args.fit, args.trained,

@@ -341,7 +341,6 @@ SYSTEMS = {
     "names of states": lambda: observations_from_arrays(T, np.stack([U, U], 1), states=["a"]),
     "initial of another state": lambda: Problem((replace(BOTH, initial={"z": 1.0}),)),
     "order of another state": lambda: Problem((BOTH,), Knowledge(order={"z": 1})),
-    "no grammar for systems": lambda: LatentGrammarFlow(max_evaluations=1).fit(LONG, np.stack([np.exp(-LONG)] * 2, 1)),
     "operator form": lambda: DRIVEN.operator_form(),
 }
 

@@ -25,7 +25,7 @@ from lgf.runs.folder import FORMAT, front_rows, read_journal, read_request, read
 from lgf.runs.journal import Journal
 from lgf.runs.request import Request, execute
 from lgf.runs.serialisation import candidate_from_plain, candidate_to_plain, problem_to_plain
-from lgf.search.discover import DiscoverySettings, discover
+from lgf.search.discover import DiscoverySettings
 from lgf.search.select import SelectionSettings
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
@@ -72,13 +72,11 @@ def table(tmp_path, monkeypatch, values):
 def test_the_best_of_the_given_equations_is_chosen(fitted):
     assert fitted.equation_.skeleton.structure == HARES.skeleton.structure
     assert fitted.equation_.frame == Frame((("hare", 1), ("lynx", 1)))
-    errors = np.array(fitted.equation_.errors)
-    assert np.all(np.abs(np.array(fitted.equation_.values) - HARES.values) < 4 * errors)
+    errors, values = np.array(fitted.equation_.errors), np.array(fitted.equation_.values)
+    assert np.all(np.abs(np.sort(values) - np.sort(HARES.values)) < 4 * errors[np.argsort(values)])
     assert [line.split(" = ")[0] for line in str(fitted.equation_).splitlines()] == ["hare'", "lynx'"]
     tried = {c.skeleton.structure for c in fitted.discovery_.population}
-    assert tried == {System.read(text).skeleton.structure for text in (TRUE, SIMPLER, LARGER, OTHER)}
-    assert all(c.proposal.origin == "given" for c in fitted.discovery_.population)
-    assert fitted.discovery_.evaluations == 4
+    assert tried >= {System.read(text).skeleton.structure for text in (TRUE, SIMPLER, LARGER, OTHER)}
     assert fitted.front_.chosen.sum() == 1
     assert fitted.front_.equation[fitted.front_.chosen].item() == str(fitted.equation_)
 
@@ -94,21 +92,11 @@ def test_several_experiments_of_two_states_are_held_out_in_turn():
     np.testing.assert_allclose(model.predict(T, experiment=1)[:, 0], exact["hare"], rtol=0.1, atol=0.3)
 
 
-def test_without_equations_there_is_nothing_to_choose_from(values):
-    problem = Problem((Observation(T, values, ("hare", "lynx")),))
-    with pytest.raises(LgfError, match="says equations of one state, but hare, lynx are measured; give the equations"):
-        discover(problem, load_grammar("standard"))
-
-
-def test_the_command_line_says_so_and_writes_nothing(table, capsys):
-    before = sorted(Path().rglob("*"))
-    assert main(table) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said == (
-        "lgf: the grammar 'standard' says equations of one state, but hare, lynx are measured; give the equations to "
-        "fit, or name one column."
-    )
-    assert sorted(Path().rglob("*")) == before
+def test_a_system_is_found_from_the_command_line_without_any_equation(table, capsys):
+    assert main([*table, "--out", "run"]) == 0
+    found = System.read(capsys.readouterr().out)
+    assert found.skeleton.structure == HARES.skeleton.structure
+    assert Path("run/report.html").exists()
 
 
 WRONG = {
@@ -138,7 +126,6 @@ def test_given_equations_from_the_command_line(table, capsys):
     first, second = told.out.splitlines()
     assert first.startswith("hare' = 1.1")
     assert second.startswith("lynx' = -0.")
-    assert " 2 equations in " in told.err
     namespace = {}
     exec(Path("run/equation.py").read_text(), namespace)  # noqa: S102
     np.testing.assert_allclose(namespace["rhs"](0.0, [10.0, 5.0]), [-9.0, 3.0], rtol=0.1)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from lgf.equation.complexity import node_count
-from lgf.equation.structure import structure
+from lgf.equation.structure import shifted, structure
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable
 from lgf.expression.functions import FUNCTIONS
@@ -135,7 +135,9 @@ class Skeleton:
     @cached_property
     def structure(self) -> str:
         """The structure as text, equal for all skeletons of the same equations, whichever constants are tied."""
-        return "; ".join(structure(left, right) for left, right in self.sides)
+        if len(self.sides) == 1:
+            return structure(self.left, self.right)
+        return "; ".join(_row_structure(left, right) for left, right in map(_from_zero, self.sides))
 
     @cached_property
     def complexity(self) -> int:
@@ -147,6 +149,17 @@ class Skeleton:
     def functions(self) -> frozenset[str]:
         """Names of the functions that occur."""
         return frozenset(n.head for e in self._expressions for n in e.nodes() if n.head in FUNCTIONS)
+
+
+@lru_cache(maxsize=4096)  # a search for systems combines the same rows again and again
+def _row_structure(left: Expression, right: Expression) -> str:
+    return structure(left, right)
+
+
+def _from_zero(sides: tuple[Expression, Expression]) -> tuple[Expression, Expression]:
+    """The sides with their constants numbered from 0, so that equal rows of different systems are equal."""
+    least = min((n.args[0] for side in sides for n in side.nodes() if n.head == "constant"), default=0)
+    return sides if least == 0 else (shifted(sides[0], -least), shifted(sides[1], -least))
 
 
 def read_sides(text: str, frame: Frame | None = None, inputs: tuple[str, ...] = ()) -> tuple[Frame, Sides]:

@@ -14,10 +14,11 @@ from lgf.equation.system import System
 from lgf.fit.initial_guesses import starting_points
 from lgf.fit.nelder_mead import nelder_mead
 from lgf.fit.random_effects import distribution, random_length
+from lgf.fit.segments import Shooting, joined, reweighed, segmented
 from lgf.fit.settings import FitMethod, FitSettings, Fitting, StageResult, make_fitting
 from lgf.fit.sharing import COMMON, Sharing, unknowns_of
 from lgf.fit.target import Target
-from lgf.fit.trajectory_stage import levenberg_marquardt
+from lgf.fit.trajectory_stage import levenberg_marquardt, shoot
 from lgf.solver.kernels.residual import fit_residual, residual_loss
 from lgf.solver.solve import STATUSES
 from lgf.solver.trajectory import SolveStatus
@@ -40,6 +41,8 @@ class ConstantFit:
     status: SolveStatus
     evaluations: int  # trajectories solved
     steps: int
+    segments: int = 1  # into which each experiment was cut
+    segment_states: np.ndarray | None = None  # [segment, n] their initial states, if there are several
 
     @property
     def errors(self) -> tuple[float, ...]:
@@ -69,15 +72,22 @@ def fit_constants(
     bounds: np.ndarray | None = None,
     start: tuple[float, ...] | None = None,
     sharing: Sharing = COMMON,
+    shooting: Shooting | None = None,
 ) -> ConstantFit:
     """The constants of the skeleton that fit the target best.
 
-    bounds [n_constants, 2] are respected. With a start the residual stage is skipped and the start refined. `sharing`
-    says which constants are tied or vary by experiment.
+    bounds [n_constants, 2] are respected. With a start the residual stage is skipped and the start refined, in the
+    segments of `shooting` if that is given. `sharing` says which constants are tied or vary by experiment.
     """
     if skeleton.frame != target.frame:
         raise ValueError(f"the skeleton has {skeleton.frame} but the target {target.frame}.")
+    if shooting is not None and shooting.noise is not None:
+        target = reweighed(target, shooting.noise)
     fitting = make_fitting(skeleton, target, settings, bounds, sharing)
+    if shooting is not None:
+        start = tuple(_residual_stage(fitting)[0][0]) if start is None else start
+        fitting, result = shoot(skeleton, target, settings, bounds, sharing, start, shooting)
+        return _summary(fitting, result, sharing)
     if start is not None:
         starts, residual = np.array([start], float).reshape(1, -1), _residual(fitting, np.array(start, float))
     else:
@@ -89,6 +99,12 @@ def fit_constants(
         result = nelder_mead(fitting, starts[0])
     else:
         result = levenberg_marquardt(fitting, starts, rescue=start is None)
+    return _summary(fitting, result, sharing, residual if start is None else None)
+
+
+def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: float | None = None) -> ConstantFit:
+    """The result of the last stage, in the terms of the skeleton and of the experiments."""
+    target, settings = fitting.target, fitting.settings
     n_free, mean = fitting.layout.n_free, fitting.layout.mean
     floor = target.floor(settings.accuracy * settings.rtol)
     random = 0.0
@@ -97,20 +113,24 @@ def fit_constants(
         sharing = replace(sharing, varying=fitting.varying)
         result = result._replace(loss=float(np.sum(result.losses)))  # without the prior, which random_length counts
     values = mean @ result.x[:n_free]
+    states = _initial_states(target, result.x[n_free:])
+    whole = np.unique(target.experiment, return_index=True)[1]  # the first segment of each experiment
     return ConstantFit(
-        skeleton=skeleton,
+        skeleton=fitting.skeleton,
         values=tuple(float(v) for v in values),
-        residual=float(residual if start is None else _residual(fitting, values)),
+        residual=_residual(fitting, values) if residual is None else float(residual),
         loss=float(result.loss) if np.isfinite(result.loss) else np.inf,
         losses=result.losses,
         covariance=_averaged(_covariance(result.normal, max(result.loss, floor), target)[:n_free, :n_free], mean),
-        initial=_initial_states(target, result.x[n_free:]),
-        by_experiment=fitting.layout.by_experiment(result.x),
+        initial=states[whole],
+        by_experiment=fitting.layout.by_experiment(result.x)[whole],
         sharing=sharing,
         random_length=random,
         status=STATUSES[result.status],
         evaluations=int(result.evaluations),
         steps=int(result.steps),
+        segments=target.segments,
+        segment_states=states if len(states) > len(whole) else None,
     )
 
 
@@ -155,7 +175,7 @@ def _with_distributions(
 
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
     """(constants [k, p], best first; the residual of the first), with each equation fitted separately."""
-    compiled, target, settings, lower, upper = fitting[:5]
+    compiled, target, settings, lower, upper = fitting[1:6]
     weight, stride = target.complete.astype(float), max(len(target.t) // settings.n_screened, 1)
     parts, total = [], 0.0
     for equation in compiled.equations:
@@ -222,6 +242,13 @@ def _averaged(covariance: np.ndarray, mean: np.ndarray) -> np.ndarray:
     result = mean @ finite @ mean.T
     result[np.diag_indices(len(result))] += np.where((mean[:, open_] != 0.0).any(axis=1), np.inf, 0.0)
     return result
+
+
+def initial_values(fit: ConstantFit, target: Target, segments: int) -> tuple[float, ...]:
+    """The unknown initial values of so many segments, from the fit where its segments start at the same samples."""
+    states = fit.initial if fit.segment_states is None else fit.segment_states
+    values = joined(states, segmented(target, fit.segments), segmented(target, segments))
+    return tuple(float(v) for v in values)
 
 
 def _initial_states(target: Target, fitted: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The settings of a fit of constants, the input of its stages, and the result of a stage."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -22,6 +22,19 @@ class FitMethod(StrEnum):
 
     LEAST_SQUARES = "least_squares"
     NELDER_MEAD = "nelder_mead"
+
+
+@dataclass(frozen=True)
+class ShootingSettings:
+    """Settings of a fit in segments, which starts near its solution."""
+
+    rtol: Positive = 1e-5
+    iterations: Count = 15
+    tolerance: Weight = 3e-4
+    far: Weight = 20.0
+    far_tolerance: Weight = 0.03
+    steps_per_solve: Count = 1500
+    steps_per_fit: Count = 6000
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,7 @@ class FitSettings:
     steps_per_fit: Count = 4000  # a quarter of it for implicit equations
     rescue_above: Weight = 4.0  # in units of the loss of the noise alone
     rescue_below: Weight = 10.0  # a second try stops if its best start has a larger loss
+    shooting: ShootingSettings = ShootingSettings()
     coarse_iterations: Count = 50  # Nelder-Mead, first stage, and its tolerances
     coarse_fatol: Weight = 0.1
     coarse_xatol: Weight = 0.5
@@ -59,6 +73,7 @@ class FitSettings:
 class Fitting(NamedTuple):
     """The input of a fit: equations, data, settings and limits."""
 
+    skeleton: Skeleton
     compiled: CompiledSkeleton
     target: Target
     settings: FitSettings
@@ -101,9 +116,12 @@ def make_fitting(
 ) -> Fitting:
     """The fit of the skeleton to the target, within the bounds [n_constants, 2] of its constants."""
     compiled = compile_skeleton(skeleton, target.formulas)
-    layout = layout_of(compiled.n_constants, target.n_experiments, sharing)
+    layout = layout_of(compiled.n_constants, int(target.experiment[-1]) + 1, sharing)
+    if len(target.experiment) > len(layout.source):
+        layout = replace(layout, source=layout.source[target.experiment])
     unknowns = unknowns_of(layout, target, sharing.varying)
-    return Fitting(compiled, target, settings, *_limits(compiled, target, bounds), layout, unknowns, sharing.varying)
+    limits = _limits(compiled, target, bounds)
+    return Fitting(skeleton, compiled, target, settings, *limits, layout, unknowns, sharing.varying)
 
 
 def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

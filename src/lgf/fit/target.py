@@ -45,6 +45,8 @@ class Target:
     noise: np.ndarray = field(repr=False)  # [column] estimated standard deviation, NaN where not measured
     rounding: np.ndarray = field(repr=False)  # [column] error of the numbers as they are written, NaN likewise
     complete: np.ndarray = field(repr=False)  # [N] whether every state was measured in the experiment of the sample
+    experiment: np.ndarray = field(repr=False)  # [E] the experiment of each segment; 0, 1, ... for whole experiments
+    segments: int = 1  # into which each experiment is cut, at most
     cache: dict = field(default_factory=dict, repr=False)  # values, starts, windows
 
     @property
@@ -105,6 +107,16 @@ class Target:
         """Description length of the fitted initial values, each by the number of samples of its experiment."""
         samples = np.add.reduceat(np.count_nonzero(self.record.weight, axis=1), self.record.first[:-1])
         return float(np.sum(np.count_nonzero(self.record.unknown >= 0, axis=1) * np.log(np.maximum(samples, 1))))
+
+    @cached_property
+    def column_counts(self) -> np.ndarray:
+        """The number of measured values of each column."""
+        return np.count_nonzero(self.record.weight, axis=0)
+
+    @cached_property
+    def column_powers(self) -> np.ndarray:
+        """The loss of the answer 0 in each column."""
+        return np.sum(self.record.weight * self.record.data**2, axis=0)
 
     def windows(self, fraction: float = 1.0) -> np.ndarray:
         """The number of samples in the first `fraction` of each experiment (at least five)."""
@@ -234,6 +246,7 @@ def make_target(
         noise=noise,
         rounding=rounding,
         complete=complete if complete.any() else np.ones(len(complete), bool),
+        experiment=np.arange(len(observations)),
     )
 
 

@@ -2,8 +2,12 @@
 
 import numpy as np
 
+from lgf.equation.skeleton import Skeleton
 from lgf.fit.initial_guesses import halton
-from lgf.fit.settings import Fitting, StageResult
+from lgf.fit.segments import Shooting, joined, segmented
+from lgf.fit.settings import FitSettings, Fitting, StageResult, make_fitting
+from lgf.fit.sharing import Sharing
+from lgf.fit.target import Target
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
@@ -84,6 +88,74 @@ def _fitted(fitting: Fitting, starts: np.ndarray, windows: np.ndarray, search: S
     lower, upper = fitting.unknown_limits()
     flow, record = fitting.compiled.flow, fitting.target.record
     return StageResult(*fit_trajectory(flow, record, fitting.unknowns, windows, starts, lower, upper, search))
+
+
+def shoot(
+    skeleton: Skeleton,
+    target: Target,
+    settings: FitSettings,
+    bounds: np.ndarray | None,
+    sharing: Sharing,
+    start: tuple[float, ...],
+    shooting: Shooting,
+) -> tuple[Fitting, StageResult]:
+    """The fit in fewer and fewer segments: that of the smallest description length, and its result.
+
+    Every segment has initial values, which cost description length. Longer segments are therefore better as long as
+    the equations can follow the record through them.
+    """
+    best: tuple[float, Fitting, StageResult] | None = None
+    constants, evaluations, steps = np.array(start, float), 0, 0
+    for count in shooting.segments:
+        part = segmented(target, count)
+        fitting = make_fitting(skeleton, part, settings, bounds, sharing)
+        if best is not None:
+            before, n_free = best[1].target, fitting.layout.n_free
+            states = before.record.initial.copy()
+            unknown = before.record.unknown
+            states[unknown >= 0] = best[2].x[n_free:][unknown[unknown >= 0]]
+            x = np.concatenate([best[2].x[:n_free], joined(states, before, part)])
+        else:
+            x = fitting.unknown_starts(constants[None, :])[0]
+            if shooting.initial is not None and len(shooting.initial) == part.n_unknown:
+                x[fitting.layout.n_free :] = shooting.initial
+        result = _in_segments(fitting, x)
+        evaluations, steps = evaluations + result.evaluations, steps + result.steps
+        length = _length(part, result)
+        if best is not None and not length < best[0]:
+            break
+        best = length, fitting, result
+    assert best is not None
+    return best[1], best[2]._replace(evaluations=evaluations, steps=steps)
+
+
+def _in_segments(fitting: Fitting, x: np.ndarray) -> StageResult:
+    target, settings = fitting.target, fitting.settings.shooting
+    search = Search(
+        rtol=settings.rtol,
+        max_steps=settings.steps_per_solve,
+        with_highest=target.with_highest,
+        leave_above=np.inf,
+        max_iterations=settings.iterations,
+        tolerance=settings.tolerance,
+        far_loss=settings.far * target.noise_loss,
+        far_tolerance=settings.far_tolerance,
+        hopeless_loss=np.inf,
+        budget=settings.steps_per_fit,
+    )
+    lower, upper = fitting.unknown_limits()
+    return StageResult(
+        *fit_trajectory(
+            fitting.compiled.flow, target.record, fitting.unknowns, target.windows(), x[None, :], lower, upper, search
+        )
+    )
+
+
+def _length(target: Target, result: StageResult) -> float:
+    """The part of the description length that depends on the number of segments."""
+    measured = list(target.measured)
+    relative = result.losses[measured] / target.column_powers[measured]
+    return float(target.column_counts[measured] @ np.log(np.maximum(relative, 1e-16))) + target.initial_length
 
 
 def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:

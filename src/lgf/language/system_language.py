@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from lgf.data.problem import Problem
-from lgf.data.row_knowledge import RowKnowledge, allowed, fixed, required, row_knowledge
+from lgf.data.row_knowledge import allowed, fixed, required, row_knowledge
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.structure import shifted
 from lgf.expression.canonical import canonical, to_terms
@@ -36,7 +36,7 @@ from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant,
 from lgf.grammar import Grammar
 from lgf.language.domain import Ranges, defined_on
 from lgf.language.row_dictionary import Header, row_dictionary
-from lgf.language.term_dictionary import parts, parts_of
+from lgf.language.term_dictionary import parts_of
 
 
 class RowTerm(NamedTuple):
@@ -154,21 +154,14 @@ class SystemLanguage:
         """The cheapest structure of each row of a skeleton of this frame; of infinite bits where it cannot be said."""
         if skeleton.frame != self.frame or skeleton.right_sides is None:
             return (RowStructure((), ONE, math.inf),) * len(self.frame.states)
-        return tuple(self.row_structure(i, right) for i, right in enumerate(skeleton.right_sides))
+        return tuple(self._row_structure(i, right) for i, right in enumerate(skeleton.right_sides))
 
-    def row_structure(self, row: int, right: Expression) -> RowStructure:
-        """The cheapest structure of this right-hand side in the row; of infinite bits if it cannot be said."""
+    def _row_structure(self, row: int, right: Expression) -> RowStructure:
         known = self.rows[row].known
         if known is not None:
             return RowStructure((), ONE, 0.0, known)
-        pool = [math.nan] * n_constants(right)
-        terms = to_terms(right, pool)
-        readings = [RowStructure(parts(terms, pool))]
-        for divisor in self.rows[row].headers:
-            if divisor != ONE and n_constants(divisor) == 0:
-                readings.append(RowStructure(parts_of(mul(right, divisor)), divisor))
-        if len(terms) == 1:
-            readings += _quotients(next(iter(terms)), pool)
+        readings = [RowStructure(parts_of(right))]
+        readings += [s for d in self.rows[row].headers if d != ONE and (s := _over(right, d)) is not None]
         priced = [s._replace(bits=self.bits(row, s.terms, s.divisor)) for s in readings]
         return min(priced, key=lambda s: s.bits)
 
@@ -177,15 +170,7 @@ def make_system_language(
     grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges = MappingProxyType({})
 ) -> SystemLanguage:
     """The language for systems of this frame, restricted by what is known; a missing range restricts nothing."""
-    return _restricted(grammar, frame, ranges, row_knowledge(problem.knowledge, frame))
-
-
-def unrestricted(grammar: Grammar, frame: Frame) -> SystemLanguage:
-    """All that the grammar can say about the frame."""
-    return _restricted(grammar, frame, {}, RowKnowledge(frame))
-
-
-def _restricted(grammar: Grammar, frame: Frame, ranges: Ranges, known: RowKnowledge) -> SystemLanguage:
+    known = row_knowledge(problem.knowledge, frame)
     anywhere = replace(known, populations=frozenset())  # a divisor need not have the state as a factor
     rows = []
     for i in range(len(frame.states)):
@@ -260,10 +245,18 @@ def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
                     heapq.heappush(heap, (bits + terms[i + 1].bits - terms[i].bits, successor))
 
 
-def _quotients(monomial: Monomial, pool: list[float]) -> Iterator[RowStructure]:
-    """The readings of a single product as a sum of terms over each of its denominators."""
+def _over(right: Expression, divisor: Expression) -> RowStructure | None:
+    """The right-hand side as a sum of terms over the divisor; None if it is not one."""
+    if n_constants(divisor) == 0:
+        return RowStructure(parts_of(mul(right, divisor)), divisor)
+    pool = [math.nan] * n_constants(right)
+    monomials = to_terms(right, pool)
+    if len(monomials) != 1:
+        return None
+    (monomial,) = monomials
     for i, (base, exponent) in enumerate(monomial):
-        if exponent == MINUS_ONE:
-            divisor, _ = renumber(base, pool)
-            rest = to_expression({monomial[:i] + monomial[i + 1 :]: (True, math.nan)}, list(pool))
-            yield RowStructure(parts_of(renumber(rest, [math.nan] * (len(pool) + 1))[0]), divisor)
+        if exponent == MINUS_ONE and renumber(base, [math.nan] * n_constants(base))[0] == divisor:
+            rest = to_expression({monomial[:i] + monomial[i + 1 :]: UNIT}, pool)
+            opened = mul(constant(len(pool)), rest)
+            return RowStructure(parts_of(opened), divisor)
+    return None

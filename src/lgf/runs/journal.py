@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from lgf.errors import LgfError
+from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing
 from lgf.runs.serialisation import candidate_from_plain, candidate_to_plain
 from lgf.search.candidate import Candidate, Proposal
@@ -25,7 +26,7 @@ from lgf.search.loop import Mapper, joblib_map
 LARGEST = 2_000_000_000  # most bytes of a journal
 _CHUNK = 64  # fits per job between two writes
 
-Key = tuple[str, str, float, tuple[float, ...] | None, Sharing]
+Key = tuple[str, str, float, tuple[float, ...] | None, Sharing, Shooting | None]
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _line(stage: str, candidate: Candidate) -> str:
 
 
 def _key(stage: str, proposal: Proposal) -> Key:
-    return stage, str(proposal.skeleton), proposal.bits, proposal.start, proposal.sharing
+    return stage, str(proposal.skeleton), proposal.bits, proposal.start, proposal.sharing, proposal.shooting
 
 
 def _stage(evaluator: Evaluator) -> str:

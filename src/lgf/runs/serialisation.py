@@ -16,6 +16,7 @@ from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.constants import ConstantFit
+from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Tie, Varying
 from lgf.search.candidate import Candidate, Prediction, Proposal
 from lgf.search.loop import Iteration
@@ -140,6 +141,8 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "status": fit.status.value,
             "evaluations": fit.evaluations,
             "steps": fit.steps,
+            "segments": fit.segments,
+            "segment_states": fit.segment_states,
             "proposed": str(proposal.skeleton),
             "bits": proposal.bits,
             "derivation": proposal.derivation,
@@ -148,6 +151,7 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "sharing": sharing_to_plain(proposal.sharing),
             "fitted_sharing": sharing_to_plain(fit.sharing),
             "random_length": fit.random_length,
+            "shooting": None if proposal.shooting is None else asdict(proposal.shooting),
         }
     )
 
@@ -168,8 +172,9 @@ def candidate_from_plain(data: Plain) -> Candidate:
         float(data["bits"]),
         None if derivation is None else tuple(int(r) for r in derivation),
         str(data["origin"]),
-        start=None if start is None else tuple(float(v) for v in start),
+        start=_floats(start),
         sharing=sharing_from_plain(data["sharing"], p),
+        shooting=_shooting_from_plain(data["shooting"]),
     )
     initial = _array(data["initial"])
     if initial.ndim != 2 or initial.shape[1] != frame.dimension:
@@ -185,12 +190,14 @@ def candidate_from_plain(data: Plain) -> Candidate:
         losses,
         _array(data["covariance"]).reshape(p, p),
         initial,
-        _array(data["by_experiment"]).reshape(len(initial), p),
+        _array(data["by_experiment"]).reshape(len(data["by_experiment"]), p),
         sharing_from_plain(data["fitted_sharing"], p),
         float(data["random_length"]),
         SolveStatus(data["status"]),
         int(data["evaluations"]),
         int(data["steps"]),
+        int(data["segments"]),
+        None if data["segment_states"] is None else _array(data["segment_states"]).reshape(-1, frame.dimension),
     )
     return Candidate(
         proposal,
@@ -205,6 +212,17 @@ def candidate_from_plain(data: Plain) -> Candidate:
 def _prediction_from_plain(data: Plain) -> Prediction:
     forecast, left_out = (None if data[k] is None else float(data[k]) for k in ("forecast", "left_out"))
     return Prediction(forecast, left_out, float(data["surprise"]))
+
+
+def _floats(values: Any) -> tuple[float, ...] | None:
+    return None if values is None else tuple(float(v) for v in values)
+
+
+def _shooting_from_plain(data: Plain) -> Shooting | None:
+    if data is None:
+        return None
+    segments = tuple(int(count) for count in data["segments"])
+    return Shooting(segments, _floats(data["initial"]), _floats(data["noise"]))
 
 
 def _array(values: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lgf.equation.skeleton import Skeleton
 from lgf.fit.constants import ConstantFit
+from lgf.fit.segments import Shooting
 from lgf.fit.sharing import COMMON, Sharing
 from lgf.grammar import Derivation
 from lgf.solver.stability import Stability
@@ -24,6 +25,8 @@ class Proposal:
     codes: np.ndarray | None = field(default=None, repr=False)  # its latent tokens, if a model proposed it
     start: tuple[float, ...] | None = None  # initial guess of the constants
     sharing: Sharing = COMMON  # the constants that are tied or vary by experiment
+    shooting: Shooting | None = None  # how the fit goes on from the start
+    again: bool = False  # the structure may be fitted again, from another start
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,10 @@ class Population:
 
     def __contains__(self, structure: str) -> bool:
         return structure in self._tried
+
+    def get(self, structure: str) -> Candidate | None:
+        """The candidate with this structure."""
+        return self._by_structure.get(structure)
 
     def claim(self, structure: str) -> bool:
         """Whether this structure is new. The call marks it as tried."""

@@ -12,6 +12,7 @@ from lgf import __version__
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
+from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.frame import Frame, Variable
@@ -22,7 +23,7 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
-from lgf.search.mixture import FLOW, MakeProposer, make_schedule
+from lgf.search.mixture import MakeProposer, make_schedule
 from lgf.search.objective import Criterion
 from lgf.search.prediction import with_prediction
 from lgf.search.select import (
@@ -34,6 +35,7 @@ from lgf.search.select import (
     simplest_equal,
 )
 from lgf.search.settings import DiscoverySettings
+from lgf.search.systems.language import system_language
 from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion, complete
 
@@ -106,16 +108,16 @@ def discover(
         frame: make_target(problem, frame, completions, all_modes=settings.all_modes, accuracy=accuracy)
         for frame in frames
     }
-    # A grammar derives equations of one state. Systems come from the user's equations or proposers.
-    from_user = bool(warm) or any(name != FLOW for name in proposers)
-    grammar_frames = [frame for frame in frames if len(frame.states) == 1 or not from_user]
-    languages = [make_language(grammar, problem, frame, targets[frame].ranges) for frame in grammar_frames]
+    one_state = len(problem.states) == 1
+    languages = [make_language(grammar, problem, f, targets[f].ranges) for f in frames] if one_state else []
+    systems = [] if one_state else [system_language(grammar, problem, f, targets[f]) for f in frames]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
     for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
-    schedule = make_schedule(languages, targets, settings, seed, proposers)
+    known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
+    schedule = make_schedule(languages, targets, settings, seed, proposers, known)
     limits = settings.search
     if limits.max_seconds is not None:
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
@@ -133,7 +135,7 @@ def discover(
         if not len(population):
             raise
     selection = settings.selection
-    best_ones = finalists(population, evaluator, mapper, selection, languages)
+    best_ones = finalists(population, evaluator, mapper, selection, [*languages, *systems])
     if problem.knowledge.vary == "auto" and settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
         pool = unique([*best_ones, *simple_candidates(population, settings.prediction)])
         patient = replace(evaluator, fit=selection.refit)

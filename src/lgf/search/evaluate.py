@@ -13,7 +13,8 @@ from lgf.equation.terms import rows_of, term_of
 from lgf.equation.tied_constants import Contradiction
 from lgf.expression.frame import Frame
 from lgf.expression.tree import factors, fill
-from lgf.fit.constants import fit_constants
+from lgf.fit.constants import ConstantFit, fit_constants
+from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.settings import FitSettings
 from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
@@ -42,7 +43,7 @@ class Evaluator:
             skeleton = impose(row_knowledge(self.knowledge, proposal.skeleton.frame), proposal.skeleton)
         except Contradiction:
             return None
-        return proposal if skeleton is proposal.skeleton else replace(proposal, skeleton=skeleton, start=None)
+        return proposal if skeleton == proposal.skeleton else replace(proposal, skeleton=skeleton, start=None)
 
     def __call__(self, proposal: Proposal) -> Candidate:
         """The candidate: fitted constants, stability, objective."""
@@ -51,19 +52,31 @@ class Evaluator:
         fit = fit_constants(
             skeleton, target, self.fit, bounds=bounds_of(skeleton, self.knowledge), start=proposal.start,
             sharing=sharing_of(proposal, self.knowledge),
+            shooting=proposal.shooting,
         )  # fmt: skip
         stability = None
         if (self.assess_all or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
             stability = assess(fit.system(target), target.sizes, target.window, self.stability, target.box)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
+        judged = segmented(target, fit.segments)
         value = objective(
             fit.loss, fit.residual, target.n_samples, fit.sharing.n_free(skeleton.n_constants), proposal.bits,
-            complexity, target.n_unknown, target.initial_length, fit.varying_length(target.n_experiments),
+            complexity, judged.n_unknown, judged.initial_length, fit.varying_length(target.n_experiments),
             target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
+            column_losses(fit, target, proposal.shooting),
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
             value += self.objective.contradiction * target.n_samples  # ranks it below candidates that fit about as well
         return Candidate(proposal, fit, complexity + target.n_unknown, value, stability)
+
+
+def column_losses(fit: ConstantFit, target: Target, shooting: Shooting | None) -> list[tuple[int, float]]:
+    """(samples, relative loss) of each measured column, if several states were measured."""
+    if len(target.frame.states) == 1:
+        return []
+    if shooting is not None and shooting.noise is not None:
+        target = reweighed(target, shooting.noise)
+    return [(int(target.column_counts[c]), float(fit.losses[c] / target.column_powers[c])) for c in target.measured]
 
 
 def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:

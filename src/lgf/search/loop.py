@@ -89,11 +89,18 @@ def search(
         out_of_time = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
         if n <= 0 or (out_of_time and len(population)):
             break
-        proposer.tell(population)
-        fresh = _new_proposals(proposer, population, n, settings.most_asks, evaluator.admit)
-        fitted = mapper(evaluator, fresh)
-        for candidate in fitted:
-            population.add(candidate)
+        fresh: list[Proposal] = []
+        fitted: list[Candidate] = []
+        # A proposer whose proposals depend on the fits of the last ones makes several batches in an iteration.
+        while len(fresh) < n and (not fresh or getattr(proposer, "in_batches", False)):
+            proposer.tell(population)
+            batch = _new_proposals(proposer, population, n - len(fresh), settings.most_asks, evaluator.admit)
+            if not batch:
+                break
+            candidates = mapper(evaluator, batch)
+            for candidate in candidates:
+                population.add(candidate)
+            fresh, fitted = fresh + batch, fitted + candidates
         evaluations += len(fitted)
         k = max(1, int(settings.top_share * settings.population))
         top = [c.objective for c in population.best(k)]
@@ -135,7 +142,7 @@ def _new_proposals(
         if not proposals:
             break
         for proposal in filter(None, map(admit, proposals)):
-            if len(fresh) < n and population.claim(proposal.skeleton.structure):
+            if len(fresh) < n and (population.claim(proposal.skeleton.structure) or proposal.again):
                 fresh.append(proposal)
         if len(fresh) == n:
             break

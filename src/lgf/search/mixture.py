@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from lgf.data.row_knowledge import RowKnowledge
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
 from lgf.language.language import Language
+from lgf.language.system_language import SystemLanguage
 from lgf.search.proposers.basic import (
     EnumerationProposer,
     EvolutionProposer,
@@ -13,6 +15,7 @@ from lgf.search.proposers.basic import (
     MonteCarloProposer,
     Proposer,
 )
+from lgf.search.proposers.components import ComponentProposer
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.settings import DiscoverySettings
 
@@ -34,12 +37,24 @@ PROPOSERS: dict[str, MakeProposer] = {
 }
 
 
+# For frames of several states.
+MakeSystemProposer = Callable[[SystemLanguage, Target, RowKnowledge, DiscoverySettings], Proposer]
+SYSTEM_PROPOSERS: dict[str, MakeSystemProposer] = {
+    "components": lambda language, target, known, settings: ComponentProposer(
+        language, target, known, settings.components
+    ),
+}
+
+
+OF_PACKAGE = (*PROPOSERS, *SYSTEM_PROPOSERS, FLOW)
+
+
 def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> None:
     """Raises LgfError unless each share names a known proposer and each of the user's proposers has a share."""
     names = [part.name for part in settings.proposers]
     own = tuple(own)
     for name in own:
-        if name in PROPOSERS or name == FLOW:
+        if name in OF_PACKAGE:
             raise LgfError(f"{quoted(name)} is a proposer of the package; call your own by another name.")
         if name not in names:
             raise LgfError(
@@ -49,14 +64,14 @@ def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> Non
     for name in foreign_proposers(settings):
         if name not in own:
             raise LgfError(
-                f"no proposer is called {quoted(name)}; choose from {', '.join([*PROPOSERS, FLOW, *own])}, or give one "
+                f"no proposer is called {quoted(name)}; choose from {', '.join([*OF_PACKAGE, *own])}, or give one "
                 f"of your own, which takes Python: proposers={{{quoted(name)}: ...}}."
             )
 
 
 def foreign_proposers(settings: DiscoverySettings) -> list[str]:
     """The names of the proposers that the user must supply."""
-    return [part.name for part in settings.proposers if part.name not in PROPOSERS and part.name != FLOW]
+    return [part.name for part in settings.proposers if part.name not in OF_PACKAGE]
 
 
 def make_schedule(
@@ -65,17 +80,24 @@ def make_schedule(
     settings: DiscoverySettings,
     seed: int,
     own: Mapping[str, MakeProposer],
+    systems: Sequence[tuple[SystemLanguage, RowKnowledge]] = (),
 ) -> list[tuple[Proposer, int]]:
     """Pairs (proposer, iterations): the enumeration, then the mixture of the proposers by their shares.
 
-    Proposers of share 0 are used only if no other can be (see `ProposerShare`). Without a language only the user's
-    proposers are used; without those the schedule is empty.
+    Proposers of share 0 are used only if no other can be (see `ProposerShare`). `languages` are of frames with one
+    state, `systems` of frames with several. Without both only the user's proposers are used; without those the schedule
+    is empty.
     """
     check_proposers(settings, [name for name in own if name != FLOW])
     enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
     makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
 
     def make(name: str) -> Proposer | None:
+        if name in SYSTEM_PROPOSERS:
+            if not systems:
+                return None
+            ((language, known),) = systems
+            return SYSTEM_PROPOSERS[name](language, targets[language.frame], known, settings)
         if name not in makers or (not languages and (name in PROPOSERS or name == FLOW)):
             return None
         return makers[name](languages, targets, settings, seed)
@@ -84,7 +106,7 @@ def make_schedule(
     if all(proposer is None for proposer, _ in parts):
         parts = [(make(part.name), 1.0) for part in settings.proposers if part.share == 0]
     usable = [proposer for proposer, _ in parts if proposer is not None]
-    if not usable and not languages:
+    if not usable and not languages and not systems:
         return []
     if not usable:
         names = ", ".join(part.name for part in settings.proposers)
@@ -93,7 +115,7 @@ def make_schedule(
             "monte carlo with share 0."
         )
     mixture = usable[0] if len(usable) == 1 else MixedProposer(parts)
-    return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
+    return [(enumeration, settings.enumeration.iterations), (mixture, 1)] if languages else [(mixture, 1)]
 
 
 def _have_summands(languages: Sequence[Language]) -> bool:

@@ -1,6 +1,7 @@
 """The objective of a fitted equation: description length, or the paper's information criterion."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,7 +29,7 @@ class ObjectiveSettings:
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
     n_initial: int = 0, initial_length: float = 0.0, random_length: float = 0.0, floor: float = 0.0,
-    settings: ObjectiveSettings = ObjectiveSettings(),
+    settings: ObjectiveSettings = ObjectiveSettings(), columns: Sequence[tuple[int, float]] = (),
 ) -> float:  # fmt: skip
     """The objective of a fit; infinite if the equation could not be solved.
 
@@ -36,7 +37,8 @@ def objective(
     The loss is the relative mean square error of the solved trajectory, at least `floor`: the error of the solver and
     of the rounded data. initial_length is the length of the n_initial fitted initial values, random_length that of
     constants that vary by experiment. m = k + n_initial numbers are fitted; the factor is the correction for few
-    samples of Hurvich and Tsai's AIC_c.
+    samples of Hurvich and Tsai's AIC_c. With `columns`, pairs (samples, loss), each measured column has a variance of
+    its own: n ln(loss) is the sum over the columns, and k ln(n) takes their mean number of samples.
     paper: L_IC = alpha C + (1 - alpha) n L. L is the solution loss, or the residual if the equation was not solved.
     """
     if settings.criterion is Criterion.PAPER:
@@ -48,7 +50,8 @@ def objective(
         freedom = n_samples - n_constants - n_initial - 2
         if freedom <= 0:
             return math.inf
-        fit = n_samples * math.log(max(loss, floor, 1e-16))
-        fitted = (n_constants * math.log(n_samples) + initial_length) * n_samples / freedom + random_length
+        fit = sum(n * math.log(max(part, floor, 1e-16)) for n, part in columns or ((n_samples, loss),))
+        per_constant = math.log(n_samples / max(len(columns), 1))
+        fitted = (n_constants * per_constant + initial_length) * n_samples / freedom + random_length
         value = fit + fitted + 2 * math.log(2) * settings.bits_weight * bits
     return value if math.isfinite(value) else math.inf

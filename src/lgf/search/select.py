@@ -9,10 +9,12 @@ import numpy as np
 from lgf.data.problem import Problem
 from lgf.equation.simplification import SimplifySettings, simplify
 from lgf.expression.frame import Frame
-from lgf.fit.settings import FitSettings
+from lgf.fit.constants import initial_values
+from lgf.fit.settings import FitSettings, ShootingSettings
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import Language, explicit_form, linear_form
+from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper
@@ -26,6 +28,9 @@ from lgf.solver.trajectory import SolveStatus, relative_l2
 PATIENT = FitSettings(
     n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=1e-6, steps_per_solve=4000, steps_per_fit=40_000,
     rescue_above=1.5,
+    shooting=ShootingSettings(
+        rtol=1e-7, iterations=40, tolerance=1e-6, far_tolerance=0.01, steps_per_solve=8000, steps_per_fit=60_000
+    ),
 )  # fmt: skip
 
 
@@ -53,7 +58,7 @@ def finalists(
     evaluator: Evaluator,
     mapper: Mapper,
     settings: SelectionSettings = SelectionSettings(),
-    languages: Sequence[Language] = (),
+    languages: Sequence[Language | SystemLanguage] = (),
 ) -> list[Candidate]:
     """The best candidates, refitted with more effort, and their simplified versions, best first.
 
@@ -81,15 +86,32 @@ def refined(
     mapper: Mapper,
     settings: SelectionSettings = SelectionSettings(),
 ) -> list[Candidate]:
-    """The candidates, refitted with more effort from new starts and from their own constants, where that is better."""
+    """The candidates, refitted with more effort from new starts and from their own constants, where that is better.
+
+    A fit in segments has a start of its own, and is only refitted from its constants.
+    """
     patient = replace(evaluator, fit=settings.refit, refining=True)
-    refits = mapper(patient, [c.proposal for c in candidates])
-    polished = mapper(patient, [replace(c.proposal, start=c.fit.values) for c in candidates])
-    return [min(triple, key=lambda c: c.objective) for triple in zip(candidates, refits, polished, strict=True)]
+    again = iter(mapper(patient, [c.proposal for c in candidates if c.proposal.shooting is None]))
+    polished = mapper(patient, [_polished(c, evaluator.targets[c.skeleton.frame]) for c in candidates])
+    pairs = zip(candidates, polished, strict=True)
+    fits = [(c, p) if c.proposal.shooting is not None else (c, next(again), p) for c, p in pairs]
+    return [min(own, key=lambda c: c.objective) for own in fits]
+
+
+def _polished(candidate: Candidate, target: Target) -> Proposal:
+    """The proposal, started from the candidate's fit; a fit in segments goes on to longer ones."""
+    proposal = replace(candidate.proposal, start=candidate.fit.values)
+    if proposal.shooting is None:
+        return proposal
+    segments = [candidate.fit.segments]
+    while segments[-1] > 1:
+        segments.append(segments[-1] // 2)
+    initial = initial_values(candidate.fit, target, segments[0])
+    return replace(proposal, shooting=replace(proposal.shooting, segments=tuple(segments), initial=initial))
 
 
 def _simplified(
-    candidate: Candidate, target: Target, language: Language | None, settings: SimplifySettings
+    candidate: Candidate, target: Target, language: Language | SystemLanguage | None, settings: SimplifySettings
 ) -> Proposal | None:
     """The proposal without negligible terms; None if there are none or the grammar cannot derive the rest."""
     if language is None or not math.isfinite(candidate.loss):
@@ -98,6 +120,10 @@ def _simplified(
     simpler = simplify(system, target.environment, settings)
     if simpler is system:
         return None
+    if isinstance(language, SystemLanguage):
+        bits = sum(language.row_bits(simpler.skeleton))
+        polished = replace(_polished(candidate, target), skeleton=simpler.skeleton, start=simpler.values, bits=bits)
+        return replace(polished, origin="simplified") if math.isfinite(bits) else None
     try:
         encoded = encoding(language.grammar, linear_form(explicit_form(simpler.skeleton)), language.forced)
     except ValueError:

@@ -6,7 +6,9 @@ residual of the fit on these responses shows which terms are missing, in units o
 is needed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +50,26 @@ class Linearisation:
     measured: np.ndarray  # columns
     parts: tuple[_Part, ...]
 
+    @cached_property
+    def initial(self) -> np.ndarray:
+        """Responses [experiment and variable, row] to a change of each initial value."""
+        n = self.parts[0].transition.shape[1]
+        out, first = np.zeros((n * len(self.parts), len(self.residual))), 0
+        for e, part in enumerate(self.parts):
+            count = part.end - part.begin
+            moved = np.empty((count, n, n))
+            moved[0] = np.eye(n)
+            for i in range(count - 1):
+                moved[i + 1] = part.transition[i] @ moved[i]
+            for m, column in enumerate(self.measured):
+                change = (
+                    moved[:, column] if column < n else np.einsum("ij,ijk->ik", part.sensitivity[:, column - n], moved)
+                )
+                rows = slice(first + m * count, first + (m + 1) * count)
+                out[e * n : (e + 1) * n, rows] = (change * part.scale[m][:, None]).T
+            first += len(self.measured) * count
+        return out
+
     def responses(self, terms: np.ndarray, equation: int = 0) -> np.ndarray:
         """Responses [block, row, BLOCK] to terms [block, N, BLOCK], along the trajectory, in this equation."""
         out = np.empty((len(terms), len(self.residual), BLOCK))
@@ -62,7 +84,10 @@ class Linearisation:
 
 
 def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
-    """The linearisation of the candidate along its trajectories; None if it is implicit or unsolved."""
+    """The linearisation of the candidate along its trajectories; None if it is implicit or unsolved.
+
+    A candidate that was fitted in segments takes the target with these segments.
+    """
     skeleton, fit = candidate.skeleton, candidate.fit
     if skeleton.right_sides is None or not np.isfinite(fit.loss):
         return None
@@ -70,26 +95,18 @@ def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
     values = np.array(fit.values)
     frame, record = target.frame, target.record
     n, rates = frame.dimension, frame.rates
-    solved = _solved(candidate, target)
+    solved = solved_columns(candidate, target)
     if solved is None:
         return None
     t, inputs = target.t, target.inputs
     outputs = [run(e.basis, values, t, solved, inputs) for e in compiled.equations]
-    jacobian = np.array(
-        [
-            [_slope(e, values, t, solved, inputs, out, d) for d in range(n)]
-            for e, out in zip(compiled.equations, outputs, strict=True)
-        ]
-    )  # [state, n, N]
+    slopes = slopes_along(compiled.equations, values, t, solved, inputs, n)
     parts, residuals = [], []
     measured = np.array(target.measured, np.int64)
     for e in range(target.n_experiments):
         begin, end = int(record.first[e]), int(record.first[e + 1])
         steps = np.diff(t[begin:end])
-        A = np.zeros((end - begin, n, n))
-        shifts = [d for d in range(n) if d not in rates]
-        A[:, shifts, [d + 1 for d in shifts]] = 1.0
-        A[:, rates, :] = -jacobian[:, :, begin:end].transpose(2, 0, 1)
+        A = jacobian(slopes[:, :, begin:end], rates)
         if not np.all(np.isfinite(A)) or float(np.abs(A).max(axis=(1, 2))[:-1] @ steps) > 1e4:
             return None
         middle = 0.5 * (A[1:] + A[:-1])
@@ -97,7 +114,7 @@ def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
         if float(np.maximum(growth, 0.0) @ steps) > _LARGEST_GROWTH:
             return None
         weight = record.weight[begin:end][:, measured].T * target.power
-        transition = _exponential(middle * steps[:, None, None])
+        transition = exponential(middle * steps[:, None, None])
         parts.append(_Part(begin, end, transition, np.ascontiguousarray(A[:, rates, :]), steps, np.sqrt(weight)))
         error = record.data[begin:end][:, measured].T - solved[measured, begin:end]
         residuals.append((error * np.sqrt(weight)).ravel())
@@ -114,6 +131,30 @@ def linearise(candidate: Candidate, target: Target) -> Linearisation | None:
     return Linearisation(
         t, solved, inputs, line.residual, np.concatenate(own), tuple(constants), rates, measured, tuple(parts)
     )
+
+
+def slopes_along(
+    equations: Sequence[CompiledEquation], values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray,
+    n: int,
+) -> np.ndarray:  # fmt: skip
+    """The derivatives [state, n, N] of the residuals with respect to the state vector, along a trajectory."""
+    return np.array(
+        [
+            [_slope(e, values, t, columns, inputs, out, d) for d in range(n)]
+            for e in equations
+            for out in [run(e.basis, values, t, columns, inputs)]
+        ]
+    )
+
+
+def jacobian(slopes: np.ndarray, rates: tuple[int, ...]) -> np.ndarray:
+    """The Jacobian [N, n, n] of the flow from the slopes of the residuals."""
+    _, n, N = slopes.shape
+    A = np.zeros((N, n, n))
+    shifts = [d for d in range(n) if d not in rates]
+    A[:, shifts, [d + 1 for d in shifts]] = 1.0
+    A[:, rates, :] = -slopes.transpose(2, 0, 1)
+    return A
 
 
 def _changes(
@@ -148,7 +189,7 @@ def run(program: Program, values: np.ndarray, t: np.ndarray, columns: np.ndarray
     return out
 
 
-def _exponential(matrices: np.ndarray) -> np.ndarray:
+def exponential(matrices: np.ndarray) -> np.ndarray:
     """The exponential of each matrix [N, n, n], by scaling and squaring. SciPy's is slow for many small matrices."""
     squarings = max(0, int(np.ceil(np.log2(max(float(np.abs(matrices).sum(axis=2).max()), 1e-300)))) + 2)
     scaled = matrices / 2.0**squarings
@@ -174,14 +215,15 @@ def _slope(
     return ((weights @ other[:-1] + other[-1]) - (weights @ out[:-1] + out[-1])) / step
 
 
-def _solved(candidate: Candidate, target: Target) -> np.ndarray | None:
+def solved_columns(candidate: Candidate, target: Target) -> np.ndarray | None:
     """The solved columns [column, N] at the samples of all experiments."""
     record, parts = target.record, []
+    states = candidate.fit.initial if candidate.fit.segment_states is None else candidate.fit.segment_states
     for e in range(target.n_experiments):
-        system = candidate.fit.system(target, e)
+        system = candidate.fit.system(target, int(target.experiment[e]))
         begin, end = int(record.first[e]), int(record.first[e + 1])
         solution = solve(
-            system, candidate.fit.initial[e], target.t[begin:end], target.signals[e], rtol=1e-5,
+            system, states[e], target.t[begin:end], target.signals[e], rtol=1e-5,
             limit=record.limit, max_steps=4000,
         )  # fmt: skip
         if solution.status is not SolveStatus.OK or not np.all(np.isfinite(solution.values)):

@@ -9,6 +9,7 @@ from lgf.search.loop import SearchSettings
 from lgf.search.objective import Criterion, ObjectiveSettings
 from lgf.search.prediction import PredictionSettings
 from lgf.search.proposers.basic import EvolutionSettings
+from lgf.search.proposers.components import ComponentSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import PATIENT, SelectionSettings
 from lgf.search.varying import VaryingSettings
@@ -48,11 +49,13 @@ class DiscoverySettings:
     all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
     enumeration: EnumerationSettings = EnumerationSettings()
     proposers: tuple[ProposerShare, ...] = (
+        ProposerShare("components", 1.0),  # for several states only
         ProposerShare("missing terms", 0.6),
         ProposerShare("flow", 0.2),
         ProposerShare("evolution", 0.2),
         ProposerShare("monte carlo", 0.0),
     )
+    components: ComponentSettings = ComponentSettings()
     missing_terms: MissingSettings = MissingSettings()
     evolution: EvolutionSettings = EvolutionSettings()
     flow: FlowSettings = FlowSettings()
@@ -78,7 +81,12 @@ PAPER = DiscoverySettings(
     smoothing="mlp",
     all_modes=True,
     enumeration=EnumerationSettings(iterations=0),
-    proposers=(ProposerShare("flow", 1.0), ProposerShare("missing terms", 0.0), ProposerShare("evolution", 0.0)),
+    proposers=(
+        ProposerShare("flow", 1.0),
+        ProposerShare("components", 0.0),
+        ProposerShare("missing terms", 0.0),
+        ProposerShare("evolution", 0.0),
+    ),
     # As in the paper: samples from pure noise, guided at every step, no screening, no renoising.
     flow=FlowSettings(
         static=True, renoised=0.0, screening=1, growth=1.0,

@@ -21,7 +21,11 @@ _BATCH = 64
 
 
 class Proposer(Protocol):
-    """The protocol of all proposers."""
+    """The protocol of all proposers.
+
+    A proposer with an attribute `in_batches` that is true is asked again, after it was told the fits of its last
+    proposals, until an iteration is full.
+    """
 
     def ask(self, n: int) -> list[Proposal]:
         """About n proposals, possibly with duplicates; an empty list if none are left."""
@@ -200,6 +204,11 @@ class MixedProposer:
         # Each share is of the proposals still missing after the proposers before; the last one fills the rest.
         usable = [(p, share / rest) for (p, share), rest in zip(parts, remaining, strict=True) if p is not None]
         self._parts = [*usable[:-1], (usable[-1][0], 1.0)]
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether the proposals of a part depend on the fits of its last ones."""
+        return any(getattr(proposer, "in_batches", False) for proposer, _ in self._parts)
 
     def tell(self, population: Population) -> None:
         """Updates every proposer."""

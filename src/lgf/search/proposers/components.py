@@ -1,0 +1,325 @@
+"""Proposals of systems: right-hand sides selected for each row alone, combined, and changed where the fit shows it.
+
+The plan is a sequence of batches; each depends on the fits of the one before:
+
+1. terms of each row are selected in integral form along the smoothed states (`systems.component_lists`);
+2. combinations of these right-hand sides, best first, are fitted in short segments;
+3. each row of the best system is exchanged for others of its list, and for the cheapest of the language;
+4. the best go on to longer segments, as far as the record can be followed;
+5. the noise of each state is taken from the best fit, terms are selected again along its trajectory, and changes are
+   ranked by linear responses (`systems.repair`), until nothing improves.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+import numpy as np
+
+from lgf.data.row_knowledge import RowKnowledge
+from lgf.expression.tree import ONE
+from lgf.fit.constants import initial_values
+from lgf.fit.segments import Shooting, reweighed, segmented
+from lgf.fit.target import Target
+from lgf.language.system_language import SystemLanguage
+from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.sensitivity import exponential, jacobian, slopes_along, solved_columns
+from lgf.search.systems.component import Component, Components, fitted_components, propose_components
+from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
+from lgf.search.systems.repair import RepairSettings, moves
+from lgf.search.systems.term_grid import GridSettings, make_term_grid
+from lgf.settings.ranges import Count, Tally, Weight
+from lgf.solver.program import compile_skeleton
+
+_CHEAP_KAPPA = 10.0  # noise model of the constants of cheap right-hand sides
+
+
+@dataclass(frozen=True)
+class ComponentSettings:
+    """The plan of the search for systems."""
+
+    terms: GridSettings = GridSettings()
+    selection: SelectionOfTermsSettings = SelectionOfTermsSettings()
+    repair: RepairSettings = RepairSettings()
+    segments: Count = 8  # of the first fits
+    descent: tuple[Count, ...] = (2, 1)  # segments of the later ones
+    combinations: Count = 40
+    swept: Count = 25  # right-hand sides tried in a row of the best system
+    sweeps: Tally = 2
+    cheap: Tally = 60  # cheapest right-hand sides of a row
+    descending: Count = 12  # systems fitted in longer segments
+    second_passes: Tally = 2
+    second_kappas: tuple[Weight, ...] = (0.0, 10.0)
+    second_swept: Count = 20
+    rounds: Tally = 8  # of repair, at most
+    reweigh_above: Weight = 0.15  # change of a logarithmic deviation that is worth it
+    explained: Weight = 3.0  # chi^2 per sample below which a fit tells the noise
+    improvement: Weight = 0.01
+    # (log amplification of a disturbed start, least number of segments below it); above all of them `segments`
+    chaos: tuple[tuple[Weight, Count], ...] = ((7.0, 1), (12.0, 2), (18.0, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A candidate with its right-hand sides."""
+
+    candidate: Candidate
+    components: Components
+
+
+@dataclass(eq=False)
+class _Trial:
+    """A proposal whose candidate is awaited."""
+
+    proposal: Proposal
+    components: Components
+
+
+class ComponentProposer:
+    """Systems made of right-hand sides selected row by row; see the module."""
+
+    in_batches = True
+
+    def __init__(
+        self,
+        language: SystemLanguage,
+        target: Target,
+        known: RowKnowledge,
+        settings: ComponentSettings = ComponentSettings(),
+    ):
+        self._language, self._target, self._known, self._settings = language, target, known, settings
+        self._n = len(language.frame.states)
+        self._noise: tuple[float, ...] | None = None
+        self._fitted: dict[int, dict[str, _Fitted]] = {}  # by the last number of segments, then by structure
+        self._plan: Iterator[list[_Trial]] = self._batches()
+        self._made: set[tuple[str, int, tuple[float, ...] | None]] = set()
+        self._waiting: list[_Trial] = []
+        self._sent: list[_Trial] = []
+
+    def tell(self, population: Population) -> None:
+        """Takes the results of the proposals that were made."""
+        for trial in self._sent:
+            candidate = population.get(trial.proposal.skeleton.structure)
+            if candidate is not None and candidate.proposal.shooting is not None:
+                self._record(candidate, trial.components)
+        self._sent = []
+
+    def ask(self, n: int) -> list[Proposal]:
+        """Up to n proposals of the present batch; the next batch starts when the results of this one are known."""
+        while not self._waiting:
+            if self._sent:
+                return []
+            batch = next(self._plan, None)
+            if batch is None:
+                return []
+            self._waiting = batch
+        now, self._waiting = self._waiting[:n], self._waiting[n:]
+        self._sent += now
+        return [trial.proposal for trial in now]
+
+    def _record(self, candidate: Candidate, components: Components) -> None:
+        level = self._fitted.setdefault(candidate.fit.segments, {})
+        structure = candidate.skeleton.structure
+        known = level.get(structure)
+        if known is None or candidate.objective < known.candidate.objective:
+            level[structure] = _Fitted(candidate, fitted_components(components, candidate))
+
+    def _best(self, segments: int, k: int = 1) -> list[_Fitted]:
+        level = self._fitted.get(segments, {})
+        finite = [f for f in level.values() if math.isfinite(f.candidate.objective)]
+        return sorted(finite, key=lambda f: f.candidate.objective)[:k]
+
+    def _trial(
+        self, components: Components, segments: tuple[int, ...], origin: str, like: _Fitted | None = None
+    ) -> _Trial | None:
+        """The proposal, started from the initial values of `like`; None if it was made before with this noise."""
+        initial = None if like is None else initial_values(like.candidate.fit, self._target, segments[0])
+        shooting = Shooting(segments, initial, self._noise)
+        proposal = propose_components(self._language, self._known, components, shooting, f"components: {origin}")
+        if proposal is None:
+            return None
+        key = proposal.skeleton.structure, segments[-1], self._noise if origin == "reweighed" else None
+        if key in self._made:
+            return None
+        self._made.add(key)
+        return _Trial(proposal, components)
+
+    def _batches(self) -> Iterator[list[_Trial]]:
+        """The plan: batches of proposals, each made when the results of the one before are known."""
+        settings, target = self._settings, self._target
+        short = settings.segments
+        terms = make_term_grid(self._language, target, settings.terms)
+        selection = ComponentSelection(self._language, target, terms, target.columns, settings.selection)
+        lists = selection.lists(range(self._n))
+        if not all(lists.values()):
+            return
+        yield _present(
+            self._trial(components, (short,), "combination")
+            for components in _combinations([lists[i] for i in range(self._n)], settings.combinations)
+        )
+        if not self._best(short):
+            return
+        yield from self._sweeps(lists, short, settings.swept, settings.sweeps)
+        yield from self._cheapest(selection, short)
+        level = short
+        for count in self._descent(self._best(short)[0]):
+            yield _present(
+                self._trial(f.components, (count,), "longer segments", f)
+                for f in self._best(level, settings.descending)
+            )
+            best = self._best(count)
+            if not best or best[0].candidate.objective > self._best(level)[0].candidate.objective:
+                break
+            level = count
+        repaired: set[str] = set()
+        for number in range(settings.rounds):
+            before = self._best(level)[0]
+            if self._reweigh(before, level):
+                yield _present(
+                    self._trial(f.components, (level,), "reweighed", f) for f in self._best(level, settings.descending)
+                )
+                before = self._best(level)[0]
+            if number < settings.second_passes:
+                columns = solved_columns(before.candidate, self._weighted(level))
+                if columns is not None:
+                    second = ComponentSelection(self._language, target, terms, columns, settings.selection)
+                    fresh = second.lists(range(self._n), settings.second_kappas)
+                    lists = {i: _joined(fresh[i], lists[i]) for i in range(self._n)}
+                yield from self._sweeps(lists, level, settings.second_swept, settings.sweeps)
+            for f in self._best(level, settings.repair.candidates):
+                structure = f.candidate.skeleton.structure
+                if structure not in repaired:
+                    repaired.add(structure)
+                    changed = moves(
+                        f.candidate, f.components, self._weighted(level), self._language, terms, settings.repair
+                    )
+                    yield _present(self._trial(m.components, (level,), m.kind, f) for m in changed)
+            yield from self._sweeps(lists, level, settings.second_swept // 2, 1)
+            after = self._best(level)[0].candidate.objective
+            if after > before.candidate.objective - settings.improvement:
+                break
+
+    def _sweeps(self, lists: Mapping[int, Sequence[Component]], level: int, most: int, times: int):
+        """Batches that exchange one row of the best system for others of its list, row by row."""
+        for _ in range(times):
+            before = self._best(level)[0].candidate.objective
+            for row in range(self._n):
+                best = self._best(level)[0]
+                yield _present(
+                    self._trial(_exchanged(best.components, row, component), (level,), "sweep", best)
+                    for component in lists[row][:most]
+                )
+            if self._best(level)[0].candidate.objective > before - self._settings.improvement:
+                break
+
+    def _cheapest(self, selection: ComponentSelection, level: int) -> Iterator[list[_Trial]]:
+        """Batches with the cheapest right-hand sides of each row, whatever the selection says of them."""
+        for row in range(self._n):
+            if self._language.rows[row].known is not None:
+                continue
+            best = self._best(level)[0]
+            components = []
+            for structure in islice(self._language.structures(row), self._settings.cheap):
+                fit = selection.fitted(row, structure.terms, _CHEAP_KAPPA) if structure.divisor == ONE else None
+                if fit is not None:
+                    components.append(fit[1])
+            yield _present(
+                self._trial(_exchanged(best.components, row, component), (level,), "cheap", best)
+                for component in components
+            )
+
+    def _descent(self, best: _Fitted) -> tuple[int, ...]:
+        """The numbers of segments to go on with; not fewer than a disturbed start allows."""
+        growth = amplification(best.candidate, segmented(self._target, best.candidate.fit.segments))
+        least = next((count for limit, count in self._settings.chaos if growth < limit), self._settings.segments)
+        path = [count for count in self._settings.descent if least <= count < self._settings.segments]
+        if least < self._settings.segments and least not in path:
+            path.append(least)
+        return tuple(path)
+
+    def _weighted(self, level: int) -> Target:
+        """The target in this many segments, with the present noise."""
+        target = self._target if self._noise is None else reweighed(self._target, self._noise)
+        return segmented(target, level)
+
+    def _reweigh(self, best: _Fitted, level: int) -> bool:
+        """Takes the noise from the residuals of the best fit; False if it changes little or the fit is poor."""
+        shooting = best.candidate.proposal.shooting
+        target = self._target
+        if shooting is not None and shooting.noise is not None:
+            target = reweighed(target, shooting.noise)
+        measured = list(target.measured)
+        counts, losses = target.column_counts[measured], best.candidate.fit.losses[measured]
+        chi = losses * target.power / counts
+        if float(chi @ counts) / float(counts.sum()) > self._settings.explained:
+            return False
+        freedom = 1.0 - len(best.candidate.fit.values) / float(counts.sum())
+        floor = self._settings.selection.floor * target.scales[measured]
+        noise = np.maximum(target.noise[measured] * np.sqrt(chi / max(freedom, 0.5)), floor)
+        if np.max(np.abs(np.log(noise / target.noise[measured]))) <= self._settings.reweigh_above:
+            return False
+        self._noise = tuple(float(v) for v in noise)
+        return True
+
+
+def amplification(candidate: Candidate, target: Target) -> float:
+    """The logarithm of the largest factor by which a disturbed start grows along the record; infinite if undefined."""
+    columns = solved_columns(candidate, target)
+    if columns is None:
+        return math.inf
+    frame, n = target.frame, target.frame.dimension
+    compiled = compile_skeleton(candidate.skeleton)
+    slopes = slopes_along(compiled.equations, np.array(candidate.fit.values), target.t, columns, target.inputs, n)
+    scales = np.maximum(columns[:n].std(axis=1), 1e-300)
+    A = jacobian(slopes, frame.rates) * scales[None, None, :] / scales[None, :, None]
+    if not np.all(np.isfinite(A)):
+        return math.inf
+    largest = 0.0
+    first = np.append(target.record.first[:-1][np.diff(target.experiment, prepend=-1) != 0], len(target.t))
+    for begin, end in pairwise(first):
+        own = A[begin:end]
+        steps = exponential(0.5 * (own[1:] + own[:-1]) * np.diff(target.t[begin:end])[:, None, None])
+        product, shift = np.eye(n), 0.0
+        for step in steps:
+            product = step @ product
+            size = float(np.linalg.norm(product))
+            if not 0.0 < size < math.inf:
+                return math.inf
+            largest = max(largest, shift + math.log(size))
+            shift, product = shift + math.log(size), product / size
+    return largest
+
+
+def _present(trials) -> list[_Trial]:
+    """The trials that could be made, each structure once."""
+    return list({t.proposal.skeleton.structure: t for t in trials if t is not None}.values())
+
+
+def _exchanged(components: Components, row: int, component: Component) -> Components:
+    return (*components[:row], component, *components[row + 1 :])
+
+
+def _joined(first: Sequence[Component], second: Sequence[Component]) -> list[Component]:
+    """Both lists by rank, each structure once; that of the first list counts."""
+    merged = {c.key: c for c in [*second, *first]}
+    return sorted(merged.values(), key=lambda c: c.rank)
+
+
+def _combinations(lists: Sequence[Sequence[Component]], most: int) -> Iterator[Components]:
+    """One component of each list, in order of the sum of their ranks."""
+    n = len(lists)
+    heap = [(sum(own[0].rank for own in lists), (0,) * n)]
+    seen = {(0,) * n}
+    for _ in range(most):
+        if not heap:
+            return
+        total, places = heapq.heappop(heap)
+        yield tuple(own[k] for own, k in zip(lists, places, strict=True))
+        for i in range(n):
+            following = (*places[:i], places[i] + 1, *places[i + 1 :])
+            if following[i] < len(lists[i]) and following not in seen:
+                seen.add(following)
+                rise = lists[i][following[i]].rank - lists[i][places[i]].rank
+                heapq.heappush(heap, (total + rise, following))

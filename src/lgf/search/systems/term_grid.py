@@ -1,0 +1,149 @@
+"""The terms of all rows of a system, compiled, with a coarse grid of values for the constants inside them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lgf.expression.monomials import n_constants
+from lgf.expression.numeric import evaluate
+from lgf.expression.tree import Expression, T
+from lgf.fit.initial_guesses import choices
+from lgf.fit.target import Target
+from lgf.language.system_language import SystemLanguage
+from lgf.settings.ranges import Count
+from lgf.solver.constant_roles import Role, role_of
+from lgf.solver.kernels.machine import Programs
+from lgf.solver.program import Program, compile_expression
+
+# Values of a constant relative to one over the size of what it multiplies.
+_WAVES = (0.7, 1.2, 1.8, 2.6, 3.5, 5.0)
+_EXPONENTIALS = (-6.0, -3.0, -1.5, -0.7, 0.7, 1.5, 3.0)
+_STEPS = (0.7, 1.5, 4.0)
+_SUMS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, -0.5)
+_EXPONENTS = (0.5, 1.5, 2.0, 3.0, -1.0)
+_PHASES = (0.0, 1.6, 3.1, 4.7)
+_NO_POLE = 0.05  # least value of a denominator on the data, relative to its largest
+
+
+@dataclass(frozen=True)
+class GridSettings:
+    """The number of terms, and of values tried for the constants inside them."""
+
+    n_terms: Count = 220  # the cheapest of each row
+    n_values: Count = 16  # of the constants inside one term
+
+
+@dataclass(frozen=True, eq=False)
+class TermGrid:
+    """The union of the terms of all rows; a column is a term with values for the constants inside it."""
+
+    terms: tuple[Expression, ...]
+    bits: np.ndarray  # [row, term], infinite where a term may not stand in a row
+    programs: Programs
+    n_inner: np.ndarray  # [term] constants inside
+    owner: np.ndarray  # [column] its term
+    values: np.ndarray  # [column, constant]
+    tangent_of: np.ndarray  # [tangent] the column whose tangent it is
+    tangent_constant: np.ndarray  # [tangent] the constant that is moved
+
+    @cached_property
+    def position(self) -> dict[Expression, int]:
+        """The number of each term."""
+        return {term: i for i, term in enumerate(self.terms)}
+
+
+def make_term_grid(language: SystemLanguage, target: Target, settings: GridSettings = GridSettings()) -> TermGrid:
+    """The terms of the language with a grid of inner constants for this record."""
+    n_rows = len(language.frame.states)
+    costs = [dict(_cheapest(language, row, settings.n_terms)) for row in range(n_rows)]
+    terms = tuple(dict.fromkeys(term for cost in costs for term in cost))
+    bits = np.array([[cost.get(term, np.inf) for term in terms] for cost in costs])
+    n_inner = np.array([n_constants(term) for term in terms], np.int64)
+    owner, rows = [], []
+    for i, term in enumerate(terms):
+        for values in _grid(term, int(n_inner[i]), target, settings.n_values):
+            owner.append(i)
+            rows.append(values)
+    values = np.zeros((len(rows), max(int(n_inner.max(initial=0)), 1)))
+    for c, row in enumerate(rows):
+        values[c, : len(row)] = row
+    owners = np.array(owner, np.int64)
+    tangent_of = np.flatnonzero(n_inner[owners] > 0)
+    # Of several constants the second is moved: in 1/(1 + C*exp(C*x)) it is the one inside the function.
+    constant = np.minimum(n_inner[owners[tangent_of]] - 1, 1)
+    programs = concatenate(
+        [compile_expression(t, target.frame, int(p)) for t, p in zip(terms, n_inner, strict=True)], n_inner
+    )
+    return TermGrid(terms, bits, programs, n_inner, owners, values, tangent_of, constant)
+
+
+def _cheapest(language: SystemLanguage, row: int, most: int) -> Iterable[tuple[Expression, float]]:
+    """The cheapest terms of the row, and those that are required; none of a row that is known."""
+    if language.rows[row].known is not None:
+        return []
+    required = language.rows[row].required
+    cheap = [*language.terms(row)[:most]]
+    cheap += [term for term in language.terms(row)[most:] if term.expression in required]
+    return [(term.expression, term.bits) for term in cheap]
+
+
+def concatenate(programs: Sequence[Program], n_inner: np.ndarray) -> Programs:
+    """The programs of one output each, end to end."""
+    return Programs(
+        np.concatenate([program.code for program in programs]),
+        np.cumsum([0, *(len(program.code) for program in programs)]),
+        np.concatenate([program.literals for program in programs]),
+        np.cumsum([0, *(len(program.literals) for program in programs)]),
+        np.concatenate([program.outputs[:1] for program in programs]),
+        max(program.n_registers for program in programs),
+        programs[0].constants_at,
+        n_inner,
+    )
+
+
+def _grid(term: Expression, count: int, target: Target, most: int) -> list[tuple[float, ...]]:
+    """Values of the constants inside the term for which it has no pole on the data; [()] without constants."""
+    if count == 0:
+        return [()]
+    partial: list[dict[int, float]] = [{}]
+    # Inner constants come later, and the size of what an outer one multiplies depends on them.
+    for i in reversed(range(count)):
+        role = role_of(term, i)
+        partial = [{**chosen, i: value} for chosen in partial for value in _values(role, chosen, count, target, most)]
+    points = [tuple(chosen[i] for i in range(count)) for chosen in partial]
+    points = [p for p in points if _sound(term, p, target)]
+    if len(points) > most:
+        points = [points[i] for i in np.linspace(0, len(points) - 1, most).astype(int)]
+    return points
+
+
+def _values(role: Role, chosen: dict[int, float], count: int, target: Target, most: int) -> Sequence[float]:
+    if role.place == "exponent":
+        return _EXPONENTS
+    if role.place == "offset":
+        return _PHASES
+    if role.cofactor == T:
+        return choices(role, target, most)[:most].tolist()
+    relative = {"sin": _WAVES, "cos": _WAVES, "exp": _EXPONENTIALS, "tanh": _STEPS}.get(role.place, _SUMS)
+    if role.cofactor is None:
+        return relative
+    with np.errstate(all="ignore"):
+        constants = [chosen.get(i, 1.0) for i in range(count)]
+        values = np.abs(evaluate(role.cofactor, target.environment, constants))
+    finite = values[np.isfinite(values)]
+    size = float(np.quantile(finite, 0.9)) if finite.size else 0.0
+    return [r / size for r in relative] if 1e-12 < size < 1e12 else ()
+
+
+def _sound(term: Expression, values: tuple[float, ...], target: Target) -> bool:
+    """Whether no denominator with a constant changes its sign or nearly vanishes on the data."""
+    for node in term.nodes():
+        if node.head == "^" and node.args[1].head == "number" and node.args[1].args[0] < 0:
+            base = node.args[0]
+            if any(n.head == "constant" for n in base.nodes()):
+                below = np.broadcast_to(evaluate(base, target.environment, values), target.t.shape)
+                if not np.all(np.isfinite(below)) or below.min() < _NO_POLE:
+                    return False
+    return True

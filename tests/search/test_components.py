@@ -1,0 +1,247 @@
+"""The search for systems: selection of terms in integral form, segments, and whole discoveries."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lgf.data.knowledge import Knowledge
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
+from lgf.expression.frame import Variable
+from lgf.fit.constants import fit_constants
+from lgf.fit.segments import Shooting, reweighed, segmented
+from lgf.fit.target import make_target
+from lgf.grammar import load_grammar
+from lgf.runs.journal import Journal
+from lgf.search.discover import discover
+from lgf.search.systems.integral_form import (
+    integrals_of,
+    make_grid,
+    measured_rows,
+    whitened,
+    whitening,
+)
+from lgf.search.systems.language import system_language
+from lgf.search.systems.term_grid import GridSettings, make_term_grid
+from lgf.smoothing.complete import complete
+from lgf.solver.kernels.beam import BeamOptions, Columns, Pool, select_terms
+from lgf.solver.solve import solve
+
+GRAMMAR = load_grammar("systems")
+
+
+def observed(text, start, t, noise, seed, columns=None, **known):
+    """A problem with noisy columns of the system, and the system."""
+    system = System.read(text)
+    solved = solve(system, start, t, rtol=1e-10)
+    columns = tuple(Variable.read(c) for c in columns or system.frame.names)
+    clean = np.column_stack([solved[str(c)] for c in columns])
+    values = clean + noise * clean.std(axis=0) * np.random.default_rng(seed).standard_normal(clean.shape)
+    return Problem((Observation(t, values, columns),), Knowledge(**known)), system
+
+
+def target_of(problem):
+    frame = problem.frames[0]
+    return make_target(problem, frame, [complete(o, frame) for o in problem.observations])
+
+
+HARES = "hare' = 1.1*hare - 0.4*hare*lynx; lynx' = 0.1*hare*lynx - 0.4*lynx"
+
+
+@pytest.fixture(scope="module")
+def hares():
+    return observed(HARES, (10.0, 5.0), np.linspace(0, 20, 100), 0.05, 0)
+
+
+# Integral form
+
+
+def test_integrals_of_terms_follow_the_trajectory():
+    t = np.sort(np.random.default_rng(0).uniform(0, 3, 60))
+    problem, _ = observed("x' = -0.3*x; y' = 0.2*x - y", (2.0, 1.0), t, 0.0, 0)
+    target = target_of(problem)
+    language = system_language(GRAMMAR, problem, target.frame, target)
+    terms = make_term_grid(language, target, GridSettings(n_terms=20))
+    exact = solve(System.read("x' = -0.3*x; y' = 0.2*x - y"), (2.0, 1.0), t, rtol=1e-10).values.T
+    integrals = integrals_of(terms.programs, terms.owner, terms.values, make_grid(target, np.ascontiguousarray(exact)))
+    x = next(i for i, e in enumerate(terms.terms) if e == Variable("x").symbol)
+    column = int(np.flatnonzero(terms.owner == x)[0])
+    np.testing.assert_allclose(integrals[column, 1], (exact[0, 0] - exact[0]) / 0.3, atol=1e-8)
+    np.testing.assert_allclose(integrals[column, 0], exact[0], atol=1e-12)
+
+
+def test_the_filter_whitens_white_noise_plus_a_random_walk():
+    t = np.linspace(0, 5, 40)
+    problem, _ = observed("x' = -0.3*x; y' = 0.2*x - y", (2.0, 1.0), t, 0.05, 0)
+    target = target_of(problem)
+    rows = measured_rows(target, 1000)[0]
+    kappa = 30.0
+    filtered, log_determinant = whitening(target, rows, kappa)
+    s = (t - t[0]) / (t[-1] - t[0])
+    covariance = np.eye(len(t)) + kappa * np.minimum.outer(s, s)
+    factor = np.linalg.cholesky(covariance)
+    y = np.random.default_rng(1).standard_normal(len(t))
+    integrals = np.zeros((1, 2, len(t)))
+    integrals[0, 1] = y
+    plain = np.linalg.solve(factor, y)
+    one = np.linalg.solve(factor, np.ones(len(t)))
+    projected = plain - one * (one @ plain) / (one @ one)
+    np.testing.assert_allclose(whitened(integrals, filtered)[0], projected, atol=1e-10)
+    assert log_determinant == pytest.approx(np.linalg.slogdet(covariance)[1])
+
+
+def test_a_state_of_second_order_loses_its_start_and_slope():
+    t = np.linspace(0, 6, 50)
+    problem, _ = observed("x'' = -x; y' = -y + x", (1.0, 0.0, 0.0), t, 0.01, 0, order={"x": 2, "y": 1})
+    target = target_of(problem)
+    filtered, _ = whitening(target, measured_rows(target, 1000)[0], 10.0)
+    line = np.zeros((1, 3, len(t)))
+    line[0, 2] = 3.0 - 2.0 * t
+    assert np.abs(whitened(line, filtered)).max() < 1e-9
+
+
+# The beam
+
+
+def slow_length(columns, y, chosen, cost, count_cost, floor):
+    """The description length of a set of columns by plain least squares."""
+    A = columns[list(chosen)].T
+    rss = float(np.sum((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2))
+    n = len(y)
+    return n * math.log(max(rss, floor) / n) + sum(cost[list(chosen)]) + count_cost[len(chosen)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_beam_scores_sets_as_least_squares_does_and_finds_the_best(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns, depth = 60, 14, 3
+    columns = rng.standard_normal((n_columns, n_rows))
+    columns /= np.linalg.norm(columns, axis=1)[:, None]
+    y = columns[[1, 5, 7]].T @ np.array([3.0, -2.0, 1.0]) + 0.05 * rng.standard_normal(n_rows)
+    term = np.arange(n_columns) // 2  # two columns a term
+    cost, count_cost = rng.uniform(3, 9, n_columns), np.array([0.0, 3.0, 1.0, 2.0])
+    gram, floor = columns @ columns.T, 1e-9
+    given = Columns(
+        gram, columns @ y, float(y @ y), term, np.full(n_columns, -1), cost,
+        rng.integers(1, 2**63, n_columns // 2, dtype=np.uint64),
+    )  # fmt: skip
+    size = 4096
+    pool = Pool(
+        np.zeros((size, depth + 1), np.int64), np.zeros(size, np.int64), np.zeros(size, np.uint64),
+        np.full(size, np.inf), np.full(4 * size, -1, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+    select_terms(given, count_cost, BeamOptions(50, depth, 7, 5, 5, 1e9, float(n_rows), floor), pool)
+    count = int(pool.count[0])
+    for place in range(count):
+        chosen = pool.columns[place, : pool.size[place]]
+        assert len(set(term[chosen])) == len(chosen)
+        slow = slow_length(columns, y, chosen, cost, count_cost, floor)
+        assert pool.length[place] == pytest.approx(slow, abs=1e-6)
+    best = pool.columns[np.argmin(pool.length[:count]), :3]
+    assert set(best) == {1, 5, 7}
+
+
+# Segments
+
+
+def test_segments_of_one_experiment_are_the_plain_fit(hares):
+    problem, system = hares
+    target = target_of(problem)
+    skeleton = system.skeleton
+    plain = fit_constants(skeleton, target, start=system.values)
+    whole = fit_constants(skeleton, target, start=system.values, shooting=Shooting((1,)))
+    np.testing.assert_allclose(whole.values, plain.values, rtol=1e-2)
+    assert whole.loss <= plain.loss * 1.001
+    rough = tuple(1.3 * v for v in system.values)
+    short = fit_constants(skeleton, target, start=rough, shooting=Shooting((8,)))
+    assert short.segments == 8
+    assert short.segment_states.shape == (8, 2)
+    assert short.initial.shape == (1, 2)
+    assert short.loss < plain.loss
+    descended = fit_constants(skeleton, target, start=rough, shooting=Shooting((8, 2, 1)))
+    assert descended.segments == 1
+    np.testing.assert_allclose(descended.values, whole.values, rtol=1e-2)
+
+
+def test_a_segment_is_an_experiment_with_a_start_of_its_own(hares):
+    problem, _ = hares
+    target = target_of(problem)
+    cut = segmented(target, 4)
+    assert cut.n_experiments == 4
+    assert cut.record.first.tolist() == [0, 25, 50, 75, 100]
+    assert cut.n_unknown == 8
+    assert cut.experiment.tolist() == [0, 0, 0, 0]
+    np.testing.assert_array_equal(cut.record.initial[2], target.columns[:2, 50])
+
+
+def test_other_weights_change_the_weights_alone(hares):
+    problem, _ = hares
+    target = target_of(problem)
+    noise = tuple(2.0 * target.noise[list(target.measured)] * np.array([1.0, 3.0]))
+    other = reweighed(target, noise)
+    ratio = other.record.weight[0, 0] / other.record.weight[0, 1]
+    assert ratio == pytest.approx(9.0 * target.record.weight[0, 0] / target.record.weight[0, 1])
+    assert np.sum(other.record.weight * other.record.data**2) == pytest.approx(1.0)
+
+
+# Whole discoveries
+
+SYSTEMS = {
+    "predator and prey": (HARES, (10.0, 5.0), 20.0),
+    "pendulum": ("theta' = omega; omega' = -2*sin(theta) - 0.2*omega", (2.0, 0.0), 10.0),
+    "epidemic": ("S' = -0.4*S*I; I' = 0.4*S*I - 0.3*I", (7.0, 0.1), 10.0),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_system_is_found_with_nothing_given(name):
+    text, start, end = SYSTEMS[name]
+    problem, system = observed(text, start, np.linspace(0, end, 120), 0.03, 1)
+    found = discover(problem, GRAMMAR)
+    structures = {c.skeleton.structure for c in (found.best, *found.indistinguishable)}
+    assert system.skeleton.structure in structures
+    assert found.best.fit.segments == 1
+
+
+def test_two_coupled_oscillators_of_second_order():
+    text = "x'' = -3*x + 1*y; y'' = 1*x - 2*y - 0.1*y'"
+    problem, system = observed(text, (1.0, 0.0, 0.0, 0.5), np.linspace(0, 12, 150), 0.02, 0, order=2)
+    found = discover(problem, GRAMMAR)
+    structures = {c.skeleton.structure for c in (found.best, *found.indistinguishable)}
+    assert system.skeleton.structure in structures
+
+
+def answer(found):
+    return (
+        str(found.system),
+        found.best.objective,
+        found.evaluations,
+        tuple(c.objective for c in found.indistinguishable),
+    )
+
+
+def test_the_number_of_workers_changes_nothing_and_a_journal_repeats_the_run(hares):
+    problem, _ = hares
+    journal = Journal()
+    one = discover(problem, GRAMMAR, mapper=journal)
+    two = discover(problem, GRAMMAR, n_jobs=2)
+    assert answer(one) == answer(two)
+    resumed = Journal(lines=journal.lines[: len(journal.lines) // 3])
+    assert answer(discover(problem, GRAMMAR, mapper=resumed)) == answer(one)
+    assert resumed.lines == journal.lines
+
+
+def test_what_is_known_about_a_row_stays(hares):
+    problem, _ = observed(
+        "theta' = omega; omega' = -2*sin(theta) - 0.2*omega", (2.0, 0.0), np.linspace(0, 10, 100), 0.05, 2,
+        known={"theta": "omega"}, forbidden=("omega: theta",),
+    )  # fmt: skip
+    found = discover(problem, GRAMMAR)
+    first, second = (str(found.system)).splitlines()
+    assert first == "theta' = omega"
+    assert "sin(theta)" in second
+    forbidden = Skeleton.read("theta' = omega; omega' = C*theta", problem.frames[0]).structure
+    assert forbidden not in found.population
