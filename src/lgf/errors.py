@@ -10,6 +10,10 @@ class LgfError(ValueError):
     """A request that cannot be met; the message says in one sentence what was wrong, what was got and what to do."""
 
 
+class Stopped(Exception):
+    """The user stopped the run; the message tells how to resume it."""
+
+
 def quoted(value: object) -> str:
     """The repr of the value, shortened in the middle to 60 characters.
 

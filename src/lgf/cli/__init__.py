@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from lgf import __version__
-from lgf.cli.discover import Stopped, discover
+from lgf.cli.discover import discover
 from lgf.cli.inspect import check, plot, records, simulate
 from lgf.cli.models import models_app, sample, train
-from lgf.errors import LgfError
+from lgf.errors import LgfError, Stopped
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[
     0

@@ -19,10 +19,6 @@ from lgf.cli.options import (
 )
 
 
-class Stopped(Exception):
-    """The user stopped the run; the message tells how to resume it."""
-
-
 def discover(
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="CSV file, or name of an example record.")
@@ -90,9 +86,9 @@ def discover(
     as_json: AsJson = False,
 ) -> None:
     """Discover the differential equation behind measured data."""
-    from lgf.cli.discovery import new_folder, prepare_folder, run_search, write_results
+    from lgf.cli.discovery import new_folder, prepare_folder, search_and_write
     from lgf.cli.problem import Columns, parse_bounds, parse_functions, parse_order, read_problem
-    from lgf.cli.terminal import compile_kernels, make_console
+    from lgf.cli.terminal import make_console
     from lgf.errors import LgfError, quoted
     from lgf.runs.folder import read_journal, read_request
     from lgf.runs.presets import model_named, preset_named, settings_in, with_budget
@@ -137,6 +133,4 @@ def discover(
         grammar, trained = model_named(model)
         request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data)
         folder, lines = prepare_folder(request, out or new_folder(data), notes, console), []
-    compile_kernels(console)
-    run = run_search(request, folder, lines, jobs, console)
-    write_results(run, folder, as_json, console)
+    search_and_write(request, folder, lines, jobs, as_json, console, resumed=resume is not None)

@@ -10,14 +10,16 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from lgf.cli.discover import Stopped
-from lgf.cli.terminal import progress_display, show_findings
-from lgf.errors import LgfError
+from lgf.cli.terminal import compile_kernels, progress_display, show_findings
+from lgf.errors import LgfError, Stopped
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
+from lgf.runs.journal import Tick
+from lgf.runs.progress import Reporter, reported
 from lgf.runs.request import Request, Run, check_request, execute
 from lgf.runs.serialisation import jsonable
+from lgf.search.loop import Iteration
 
 RUNS = Path("runs")  # parent of the default run folders
 
@@ -68,30 +70,51 @@ def _with_resume_hint(folder: Path) -> Iterator[None]:
         raise LgfError(f"{reason}; what was fitted is kept, go on with: lgf discover --resume {folder}.") from error
 
 
-def run_search(request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console) -> Run:
-    """The run of the request, with a journal in the folder; fits in `lines` are not repeated."""
-    with _with_resume_hint(folder), _signals_as_ctrl_c(), progress_display(request, console) as notify:
+def search_and_write(
+    request: Request, folder: Path, lines: Sequence[str], jobs: int, as_json: bool, console: Console, resumed: bool
+) -> None:
+    """Runs the search in its folder, where other processes can follow and stop it, then prints and writes the result.
+
+    Fits in `lines` are not repeated.
+    """
+    with _with_resume_hint(folder), reported(folder, request) as reporter:
+        compile_kernels(console)
+        try:
+            run = _search(request, folder, lines, jobs, console, reporter)
+        except LgfError:
+            if not resumed:
+                discard_run(folder)  # if nothing was fitted, there is nothing to resume
+                if folder.parent == RUNS and not any(RUNS.iterdir()):
+                    RUNS.rmdir()
+            raise
+        _write_results(run, folder, as_json, console)
+
+
+def _search(
+    request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console, reporter: Reporter
+) -> Run:
+    with _signals_as_ctrl_c(), progress_display(request, console) as show:
+
+        def notify(event: Iteration | Tick) -> None:
+            reporter.notify(event)
+            if show is not None:
+                show(event)
+
         try:
             return execute(request, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
         except KeyboardInterrupt as error:
             raise Stopped(
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"
             ) from error
-        except LgfError:
-            discard_run(folder)  # if nothing was fitted, there is nothing to resume
-            if folder.parent == RUNS and not any(RUNS.iterdir()):
-                RUNS.rmdir()
-            raise
 
 
-def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
+def _write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     """Prints the equation and writes run and report. A full disk or closed pipe stops only one of the two."""
     try:
         typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.system))
     finally:
-        with _with_resume_hint(folder):
-            write_run(run, folder)
-            path = write_report(run, folder)
+        write_run(run, folder)
+        path = write_report(run, folder)
     summary = (
         f"error {percentage(run.best.loss**0.5)} of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
     )

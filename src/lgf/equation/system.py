@@ -10,10 +10,11 @@ from lgf.equation.skeleton import Skeleton, read_sides
 from lgf.equation.structure import open_constants, operator_form, shifted
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
+from lgf.expression.mathml import Node, mathml
 from lgf.expression.parse import read_expression
-from lgf.expression.print import display, latex, plain, python_function
+from lgf.expression.print import display, format_number, latex, plain, python_function
 from lgf.expression.sympy_conversion import to_sympy
-from lgf.expression.tree import Expression, fill, polynomial, signal, substitute
+from lgf.expression.tree import Expression, fill, polynomial, signal, substitute, summands
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,19 @@ class System:
         """Values of the constants by name, C0, C1, ..."""
         return {f"C{i}": value for i, value in enumerate(self.values)}
 
+    @property
+    def terms(self) -> list[str]:
+        """The summand of each constant, with C in its place; of several equations, after the derivative of its own."""
+        terms: dict[int, str] = {}
+        for highest, sides in zip(self.frame.highest, self.skeleton.sides, strict=True):
+            for summand in (s for side in sides for s in summands(side)):
+                inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
+                for i in inside:
+                    names = ["C" if k == i else format_number(v) for k, v in enumerate(self.values)]
+                    where = f"{highest}: " if len(self.frame.states) > 1 else ""
+                    terms[i] = where + plain(summand, names)
+        return [terms[i] for i in range(len(self.values))]
+
     def driven(self, expression: Expression) -> Expression:
         """The expression with the formulas of the inputs in place of their names."""
         return substitute(expression, {signal(name): formula for name, formula in self.formulas})
@@ -90,6 +104,15 @@ class System:
             return " = ".join(rows[0])
         body = " \\\\\n".join(" &= ".join(row) for row in rows)
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+    def mathml(self) -> Node:
+        """The equations as a tree of MathML, numbers rounded; several are aligned at their equals signs."""
+        rows = [[mathml(self.driven(e), self.values, self.errors) for e in pair] for pair in self.skeleton.sides]
+        equal = ("mo", "=")
+        if len(rows) == 1:
+            return ("math", ("mrow", rows[0][0], equal, rows[0][1]))
+        lines = (("mtr", ("mtd", left), ("mtd", equal), ("mtd", right)) for left, right in rows)
+        return ("math", ("mtable", *lines))
 
     def sympy(self) -> Any:
         """The equation as sympy.Eq, with u(t) and Derivative; several are a list."""

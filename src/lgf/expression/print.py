@@ -79,6 +79,20 @@ def python_function(frame: Frame, right_sides: Sequence[Expression] | None, resi
     return "\n".join(lines)
 
 
+def is_divisor(e: Expression) -> bool:
+    """Whether the factor is a divisor: a negative whole power (of a number only 1/0, all others are folded)."""
+    if e.head != "^" or e.args[1].head != "number":
+        return False
+    exponent = e.args[1].args[0]
+    return exponent == -1.0 or (exponent < 0.0 and exponent.is_integer() and e.args[0].head != "number")
+
+
+def inverse(e: Expression) -> Expression:
+    """The divisor without its minus sign: u^2 for u^-2."""
+    base, exponent = e.args
+    return base if exponent.args[0] == -1.0 else Expression("^", (base, number(-exponent.args[0])))
+
+
 class _Plain:
     """A printer that walks a tree once; subclasses override the small methods."""
 
@@ -123,17 +137,6 @@ class _Plain:
         first, *others = (self.text(a) for a in e.args)
         return first + "".join(f" - {text[1:]}" if text.startswith("-") else f" + {text}" for text in others)
 
-    def is_divisor(self, e: Expression) -> bool:
-        """Whether the factor is a divisor: a negative whole power (of a number only 1/0, all others are folded)."""
-        if e.head != "^" or e.args[1].head != "number":
-            return False
-        exponent = e.args[1].args[0]
-        return exponent == -1.0 or (exponent < 0.0 and exponent.is_integer() and e.args[0].head != "number")
-
-    def inverse(self, e: Expression) -> Expression:
-        base, exponent = e.args
-        return base if exponent.args[0] == -1.0 else Expression("^", (base, number(-exponent.args[0])))
-
     def factor(self, e: Expression, first: bool = False) -> str:
         """The text of a factor, with parentheses where they are needed."""
         text = self.text(e)
@@ -142,10 +145,10 @@ class _Plain:
     def product(self, e: Expression) -> str:
         text = ""
         for i, a in enumerate(e.args):
-            if i == 0 and a == MINUS_ONE and not self.is_divisor(e.args[1]):
+            if i == 0 and a == MINUS_ONE and not is_divisor(e.args[1]):
                 text = "-"
-            elif self.is_divisor(a):
-                text = (text or "1") + "/" + self.factor(self.inverse(a))
+            elif is_divisor(a):
+                text = (text or "1") + "/" + self.factor(inverse(a))
             elif text in ("", "-"):
                 text += self.factor(a, first=not text)
             else:
@@ -154,8 +157,8 @@ class _Plain:
 
     def power(self, base: Expression, exponent: Expression) -> str:
         whole = Expression("^", (base, exponent))
-        if self.is_divisor(whole):
-            return "1/" + self.factor(self.inverse(whole))
+        if is_divisor(whole):
+            return "1/" + self.factor(inverse(whole))
         below, above = self.text(base), self.text(exponent)
         if base.head in ("+", "*", "^") or below.startswith("-"):
             below = self.parentheses(below)
@@ -193,10 +196,10 @@ class _Display(_Plain):
         return f"{coefficient} {rest}" if rest[0].isalpha() else f"{coefficient}*{rest}"
 
 
-_GREEK = frozenset(re.findall(
-    "[a-z]+",
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega",
-))  # fmt: skip
+_GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega"
+)
+GREEK = dict(zip(re.findall("[a-z]+", _GREEK), "αβγδεζηθικλμνξρστφχψω", strict=True))
 
 
 def _latex_name(name: str) -> str:
@@ -208,7 +211,7 @@ def _latex_name(name: str) -> str:
     match = re.fullmatch(r"(.*?)_?([0-9]*)", name)
     assert match is not None
     stem, index = match[1].replace("_", r"\_"), match[2]
-    text = rf"\{stem}" if stem in _GREEK else stem if len(stem) == 1 else rf"\mathrm{{{stem}}}"
+    text = rf"\{stem}" if stem in GREEK else stem if len(stem) == 1 else rf"\mathrm{{{stem}}}"
     return f"{text}_{{{index}}}" if index else text
 
 
@@ -246,8 +249,8 @@ class _Latex(_Display):
         return FUNCTIONS[name].latex.format(self.text(argument))
 
     def product(self, e: Expression) -> str:
-        below = [self.inverse(a) for a in e.args if self.is_divisor(a)]
-        above = [a for a in e.args if not self.is_divisor(a)]
+        below = [inverse(a) for a in e.args if is_divisor(a)]
+        above = [a for a in e.args if not is_divisor(a)]
         sign = ""
         if above and above[0] == MINUS_ONE:
             sign, above = "-", above[1:]
@@ -265,8 +268,8 @@ class _Latex(_Display):
 
     def power(self, base: Expression, exponent: Expression) -> str:
         whole = Expression("^", (base, exponent))
-        if self.is_divisor(whole):
-            return rf"\frac{{1}}{{{self.text(self.inverse(whole))}}}"
+        if is_divisor(whole):
+            return rf"\frac{{1}}{{{self.text(inverse(whole))}}}"
         below = self.text(base)
         # a derivative or a function already has a mark where the exponent would go
         bare = base.head in ("sqrt", "abs") or (base.head in ("number", "constant") and not below.startswith("-"))

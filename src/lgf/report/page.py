@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lgf.equation.system import System
-from lgf.expression.print import format_number, plain
-from lgf.expression.tree import summands
+from lgf.expression.print import format_number
 from lgf.report.figures import figures, png
 from lgf.report.percentages import percentage
 from lgf.runs.folder import front_rows, write_atomically
@@ -42,9 +41,9 @@ def report(run: Run, images: dict[str, bytes]) -> str:
     """The report as HTML with embedded images, without scripts or links."""
     parts = [
         f'<p class="equation">{_text(run.system)}</p>',
-        _paragraph(_summary(run)),
+        _paragraph(summary(run)),
         _section("Constants", _constants(run.system), _initial(run)),
-        _section("Stability", _paragraph(_stability(run))),
+        _section("Stability", _paragraph(stability(run))),
         _section(
             "Trajectory",
             _image(images["trajectory"], "Measured samples and the solution of the equation."),
@@ -55,7 +54,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
         ),
         _section(
             "Equally good equations",
-            _paragraph(_alternatives(run)),
+            _paragraph(alternatives(run)),
             _table(_alternative_rows(run), chosen=str(run.system)) if len(run.indistinguishable) > 1 else "",
         ),
         _section(
@@ -84,7 +83,8 @@ def report(run: Run, images: dict[str, bytes]) -> str:
     )
 
 
-def _summary(run: Run) -> str:
+def summary(run: Run) -> str:
+    """One sentence on the error of the chosen equation."""
     problem = run.request.problem
     sentence = (
         f"The equation leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
@@ -96,7 +96,7 @@ def _summary(run: Run) -> str:
 def _constants(system: System) -> str:
     errors = system.errors or (math.nan,) * len(system.values)
     rows = []
-    for term, (value, error) in zip(_terms(system), zip(system.values, errors, strict=True), strict=True):
+    for term, (value, error) in zip(system.terms, zip(system.values, errors, strict=True), strict=True):
         determined = error < abs(value)
         rows.append(
             {
@@ -107,19 +107,6 @@ def _constants(system: System) -> str:
             }
         )
     return _table(rows) if rows else _paragraph("The equation has no constants.")
-
-
-def _terms(system: System) -> list[str]:
-    """The summand of each constant, with C in its place; for a system, after the derivative of its equation."""
-    terms: dict[int, str] = {}
-    for highest, sides in zip(system.frame.highest, system.skeleton.sides, strict=True):
-        for summand in (s for side in sides for s in summands(side)):
-            inside = [n.args[0] for n in summand.nodes() if n.head == "constant"]
-            for i in inside:
-                names = ["C" if k == i else format_number(v) for k, v in enumerate(system.values)]
-                where = f"{highest}: " if len(system.frame.states) > 1 else ""
-                terms[i] = where + plain(summand, names)
-    return [terms[i] for i in range(len(system.values))]
 
 
 def _initial(run: Run) -> str:
@@ -133,14 +120,16 @@ def _initial(run: Run) -> str:
     return _paragraph("Initial state (given by the user, or fitted):") + _table(rows)
 
 
-def _stability(run: Run) -> str:
-    stability = run.best.stability
-    if stability is None:
+def stability(run: Run) -> str:
+    """One sentence on the stability of the chosen equation."""
+    assessed = run.best.stability
+    if assessed is None:
         return "Stability was not assessed, because the equation could not be solved over the record."
-    return f"The system without its input is {stability.verdict.value}: {stability.reason.rstrip('.')}."
+    return f"The system without its input is {assessed.verdict.value}: {assessed.reason.rstrip('.')}."
 
 
-def _alternatives(run: Run) -> str:
+def alternatives(run: Run) -> str:
+    """One sentence on the equations that the data cannot tell from the chosen one."""
     n = len(run.indistinguishable)
     if n <= 1:
         return "No other equation fits the data about as well at a similar length."

@@ -5,6 +5,7 @@
     front.csv         the Pareto front
     equation.tex .py  the equation in LaTeX and as a Python function
     equation.json     the result, written last
+    progress.json     the last report of a search (see `lgf.runs.progress`)
 
 Every file but the journal is replaced atomically. Nothing is unpickled, and input is checked.
 """
@@ -40,13 +41,13 @@ from lgf.search.decision import Trust
 FORMAT = 2
 LARGEST = 500_000_000  # most bytes of a file
 JOURNAL = "candidates.jsonl"
-_REQUEST, _RESULT = "run.json", "equation.json"
+REQUEST, RESULT, PROGRESS = "run.json", "equation.json", "progress.json"
 _Read = TypeVar("_Read")
 
 
 def holds_run(folder: str | Path) -> bool:
     """Whether the folder holds a run."""
-    return Path(folder).joinpath(_REQUEST).exists()
+    return Path(folder).joinpath(REQUEST).exists()
 
 
 def open_run(folder: str | Path, request: Request) -> Path:
@@ -73,7 +74,7 @@ def open_run(folder: str | Path, request: Request) -> Path:
         "problem": data,
         "grammar": request.grammar.text,
     }
-    write_atomically(path / _REQUEST, _json(facts))
+    write_atomically(path / REQUEST, _json(facts))
     return path / JOURNAL
 
 
@@ -81,15 +82,16 @@ def discard_run(folder: str | Path) -> None:
     """Removes a run in which nothing was fitted."""
     path = Path(folder)
     if path.joinpath(JOURNAL).is_file() and path.joinpath(JOURNAL).stat().st_size == 0:
-        path.joinpath(_REQUEST).unlink(missing_ok=True)
+        path.joinpath(REQUEST).unlink(missing_ok=True)
         path.joinpath(JOURNAL).unlink()
+        path.joinpath(PROGRESS).unlink(missing_ok=True)
         if not any(path.iterdir()):
             path.rmdir()
 
 
 def read_request(folder: str | Path, resume: bool = False) -> Request:
     """The request of the run in the folder; `resume` requires the same version of lgf."""
-    facts = _facts(Path(folder), _REQUEST)
+    facts = _facts(Path(folder), REQUEST)
 
     def read() -> Request:
         return Request(
@@ -102,8 +104,8 @@ def read_request(folder: str | Path, resume: bool = False) -> Request:
             source=str(facts.get("source") or ""),
         )
 
-    request = _checked(folder, _REQUEST, read)
-    made_by = _checked(folder, _REQUEST, lambda: str(facts["versions"]["lgf"]))
+    request = _checked(folder, REQUEST, read)
+    made_by = _checked(folder, REQUEST, lambda: str(facts["versions"]["lgf"]))
     if resume and made_by != __version__:
         version = made_by[:20] if made_by.isprintable() else "of no version"
         raise LgfError(
@@ -148,15 +150,15 @@ def write_run(run: Run, folder: str | Path) -> None:
         "interrupted": run.interrupted,
         "versions": run.versions,
     }
-    write_atomically(path / _RESULT, _json(facts))
+    write_atomically(path / RESULT, _json(facts))
 
 
 def read_run(folder: str | Path) -> Run:
     """The finished run in the folder."""
     request = read_request(folder)
-    if not Path(folder).joinpath(_RESULT).exists():
+    if not Path(folder).joinpath(RESULT).exists():
         raise LgfError(f"the run in {folder} is not finished; resume it with --resume {folder}.")
-    facts, journal = _facts(Path(folder), _RESULT), tuple(read_journal(folder))
+    facts, journal = _facts(Path(folder), RESULT), tuple(read_journal(folder))
 
     def read() -> Run:
         best = candidate_from_plain(facts["best"])
@@ -181,7 +183,7 @@ def read_run(folder: str | Path) -> Run:
             journal=journal,
         )
 
-    return _checked(folder, _RESULT, read)
+    return _checked(folder, RESULT, read)
 
 
 def front_rows(run: Run) -> list[dict[str, Any]]:
@@ -242,7 +244,7 @@ def _facts(folder: Path, name: str) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise LgfError(f"{path} cannot be read ({reason}); name the folder of a run.") from error
     facts = _checked(folder, name, lambda: json.loads(text))
-    if not isinstance(facts, dict) or (name == _REQUEST and facts.get("format") != FORMAT):
+    if not isinstance(facts, dict) or (name == REQUEST and facts.get("format") != FORMAT):
         raise LgfError(f"{path} does not describe a run that this version can read; start the run anew.")
     return facts
 

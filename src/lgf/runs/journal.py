@@ -19,12 +19,13 @@ from lgf.errors import LgfError
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing
 from lgf.runs.serialisation import candidate_from_plain, candidate_to_plain
-from lgf.search.candidate import Candidate, Proposal
+from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper, joblib_map
 
 LARGEST = 2_000_000_000  # most bytes of a journal
 _CHUNK = 64  # fits per job between two writes
+_BLOCK = 1 << 16  # bytes read at once from the end of a journal
 
 Key = tuple[str, str, float, tuple[float, ...] | None, Sharing, Shooting | None]
 
@@ -37,6 +38,7 @@ class Tick:
     seconds: float
     best: Candidate | None
     refining: bool  # the finalists are being refitted
+    front: tuple[Candidate, ...] = ()  # the Pareto front so far, simplest first
 
 
 @contextmanager
@@ -85,6 +87,9 @@ class Journal:
         self._started = time.monotonic()
         self._fits = 0
         self._best: Candidate | None = None
+        self._front: tuple[Candidate, ...] = ()
+        if path is not None:
+            _cut_torn_line(path)
 
     def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         """The candidates of the proposals, in their order.
@@ -102,7 +107,8 @@ class Journal:
                 break
             candidates += self._look_up_or_fit(evaluator, stage, proposals[begin : begin + self._chunk])
             if self._notify is not None:
-                self._notify(Tick(self._fits, time.monotonic() - self._started, self._best, evaluator.refining))
+                seconds = time.monotonic() - self._started
+                self._notify(Tick(self._fits, seconds, self._best, evaluator.refining, self._front))
         return candidates
 
     def _look_up_or_fit(self, evaluator: Evaluator, stage: str, proposals: Sequence[Proposal]) -> list[Candidate]:
@@ -120,6 +126,7 @@ class Journal:
         self._best = min(
             (c for c in (self._best, *candidates) if c is not None), key=lambda c: c.objective, default=None
         )
+        self._front = tuple(Population([*self._front, *candidates]).front())
         return candidates
 
     def _append(self, lines: Sequence[str]) -> None:
@@ -140,7 +147,7 @@ class Journal:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The complete lines of a journal; a last line cut off by a crash is removed from the file."""
+    """The complete lines of a journal; a last line that a crash cut off, or that is being written, is left out."""
     if not path.exists():
         return []
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
@@ -151,9 +158,28 @@ def read_lines(path: Path) -> list[str]:
         lines = whole.decode().splitlines()
     except UnicodeDecodeError as error:
         raise LgfError(f"{path} is not text; start the run anew in another folder.") from error
-    if len(whole) < len(content):
-        os.truncate(path, len(whole))
     return lines
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Removes a last line that a crash cut off, so that the next line stands by itself.
+
+    Only the process that writes the journal does this: to any other the last line may be one that is being written.
+    """
+    if path.is_symlink() or not path.is_file():
+        return
+    with path.open("rb+") as file:
+        end = kept = file.seek(0, os.SEEK_END)
+        while kept > 0:
+            begin = max(kept - _BLOCK, 0)
+            file.seek(begin)
+            newline = file.read(kept - begin).rfind(b"\n")
+            if newline >= 0:
+                kept = begin + newline + 1
+                break
+            kept = begin
+        if kept < end:
+            file.truncate(kept)
 
 
 def _candidates(lines: Sequence[str]) -> dict[Key, Candidate]:

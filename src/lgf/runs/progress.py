@@ -1,0 +1,155 @@
+"""How a run reports to other processes while it searches, and how they stop it.
+
+progress.json  stage, fits, seconds, best equation with its trajectories, front: replaced while the run goes on
+stop           made by another process: the search ends at the next chance, as after Ctrl-C
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lgf.equation.operator_form import in_operator_form
+from lgf.equation.system import System
+from lgf.errors import LgfError, Stopped
+from lgf.runs.folder import LARGEST, PROGRESS, write_atomically
+from lgf.runs.journal import Tick
+from lgf.runs.lock import locked
+from lgf.runs.request import Request
+from lgf.runs.serialisation import jsonable
+from lgf.search.candidate import Candidate
+from lgf.search.loop import Iteration
+from lgf.solver.solve import solve
+
+STOP = "stop"
+MOST_EXPERIMENTS = 6  # most experiments whose trajectory is reported
+_POINTS = 400  # of a trajectory
+_INTERVAL = 0.25  # seconds between two reports, at least
+
+PREPARING, SEARCHING, REFINING = "preparing", "searching", "refining"
+ENDED, FAILED = "ended", "failed"
+
+
+@contextmanager
+def reported(folder: str | Path, request: Request) -> Iterator["Reporter"]:
+    """A reporter of the run in the folder, which is locked meanwhile; its last report is how the run ended."""
+    with locked(folder):
+        reporter = Reporter(Path(folder), request)
+        try:
+            yield reporter
+        except (Stopped, KeyboardInterrupt):
+            reporter.close(ENDED)
+            raise
+        except LgfError as error:
+            reporter.close(FAILED, str(error).splitlines()[0])
+            raise
+        except Exception as error:
+            reporter.close(FAILED, f"The search ended by a bug of lgf ({type(error).__name__}); please report it.")
+            raise
+        reporter.close(ENDED)
+
+
+class Reporter:
+    """Writes progress.json, at most four times a second, and looks for the file `stop`."""
+
+    def __init__(self, folder: Path, request: Request):
+        self._folder, self._request = folder, request
+        self._written = 0.0
+        self._shown: Candidate | None = None
+        self._improvements: list[tuple[float, float]] = []  # (seconds, error)
+        limits = request.settings.search
+        self._facts: dict[str, Any] = {
+            "stage": PREPARING,
+            "pid": os.getpid(),
+            "fits": 0,
+            "seconds": 0.0,
+            "max_seconds": limits.max_seconds,
+            "max_evaluations": limits.max_evaluations,
+            "best": None,
+            "front": [],
+            "improvements": self._improvements,
+        }
+        with suppress(FileNotFoundError):
+            folder.joinpath(STOP).unlink()
+        self._write()
+
+    def notify(self, event: Iteration | Tick) -> None:
+        """Reports the state after some fits, and interrupts the search if it is to stop."""
+        if self._folder.joinpath(STOP).exists():
+            with suppress(FileNotFoundError):
+                self._folder.joinpath(STOP).unlink()
+            signal.raise_signal(signal.SIGINT)
+        if isinstance(event, Iteration):
+            return
+        stage = REFINING if event.refining else SEARCHING
+        self._facts |= {"fits": event.fits, "seconds": event.seconds, "stage": stage}
+        if time.monotonic() - self._written < _INTERVAL:
+            return
+        best = event.best
+        if best is not None and best is not self._shown:
+            self._shown = best
+            self._improvements.append((event.seconds, best.loss**0.5))
+            self._facts["best"] = self._equation(best)
+            self._facts["front"] = [
+                {"complexity": c.complexity, "error": c.loss**0.5, "text": str(self._system(c))} for c in event.front
+            ]
+        self._write()
+
+    def close(self, stage: str, sentence: str = "") -> None:
+        """Reports how the run ended."""
+        self._facts |= {"stage": stage, "sentence": sentence}
+        self._write()
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        content = json.dumps(jsonable(self._facts), allow_nan=False, separators=(",", ":"))
+        with suppress(LgfError):  # a full disk costs reports, not the search
+            write_atomically(self._folder / PROGRESS, content.encode())
+
+    def _system(self, candidate: Candidate) -> System:
+        fit = candidate.fit
+        system = System(fit.skeleton, fit.values, fit.errors, self._request.problem.formulas)
+        return in_operator_form(system, fit.covariance)
+
+    def _equation(self, candidate: Candidate) -> dict[str, Any]:
+        system = self._system(candidate)
+        return {
+            "text": str(system),
+            "math": system.mathml(),
+            "error": candidate.loss**0.5,
+            "complexity": candidate.complexity,
+            "curves": self._curves(candidate),
+        }
+
+    def _curves(self, candidate: Candidate) -> list[dict[str, Any]]:
+        """The trajectory of the candidate for each experiment, at the measured variables."""
+        problem, fit = self._request.problem, candidate.fit
+        curves = []
+        for e, observation in enumerate(problem.observations[:MOST_EXPERIMENTS]):
+            t = np.linspace(*observation.window, _POINTS)
+            solved = solve(System(fit.skeleton, fit.values), fit.initial[e], t, problem.signals(e), max_steps=20_000)
+            curves.append({"t": t, "columns": {str(v): solved[v] for v in observation.columns}})
+        return curves
+
+
+def read_progress(folder: str | Path) -> dict[str, Any] | None:
+    """The last report of the run in the folder; None if there is none that can be read."""
+    path = Path(folder) / PROGRESS
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+            return None
+        facts = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return facts if isinstance(facts, dict) else None
+
+
+def request_stop(folder: str | Path) -> None:
+    """Asks the search in the folder to end with the best equation so far."""
+    write_atomically(Path(folder) / STOP, b"")
