@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from lgf import __version__
+from lgf.cli.app import app as open_page
 from lgf.cli.discover import discover
 from lgf.cli.inspect import check, plot, records, simulate
 from lgf.cli.models import models_app, sample, train
@@ -33,6 +34,7 @@ _DISK_ERRORS = (
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for command in (discover, check, simulate, plot, records, sample, train):
     app.command()(command)
+app.command("app")(open_page)
 app.add_typer(models_app, name="models")
 
 

@@ -87,7 +87,7 @@ def search_and_write(
                 if folder.parent == RUNS and not any(RUNS.iterdir()):
                     RUNS.rmdir()
             raise
-        _write_results(run, folder, as_json, console)
+        write_results(run, folder, as_json, console)
 
 
 def _search(
@@ -108,7 +108,7 @@ def _search(
             ) from error
 
 
-def _write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
+def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     """Prints the equation and writes run and report. A full disk or closed pipe stops only one of the two."""
     try:
         typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.system))

@@ -21,7 +21,7 @@ def mathml(expression: Expression, values: Sequence[float], errors: Sequence[flo
 
     >>> from lgf.expression.parse import read_expression
     >>> markup(mathml(read_expression("u'/2"), ()))
-    '<mfrac><msup><mi>u</mi><mo>′</mo></msup><mn>2</mn></mfrac>'
+    '<mfrac><mrow><mi>u</mi><mo>′</mo></mrow><mn>2</mn></mfrac>'
     """
     return _Printer(values, errors).node(expression)
 
@@ -167,4 +167,4 @@ def _symbol(name: str, derivative: int) -> Node:
     if derivative in (0, SIGNAL):
         return node
     primes = _PRIMES[derivative] if derivative < len(_PRIMES) else f"({derivative})"
-    return ("msup", node, ("mo", primes))
+    return ("mrow", node, ("mo", primes))

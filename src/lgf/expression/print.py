@@ -196,9 +196,7 @@ class _Display(_Plain):
         return f"{coefficient} {rest}" if rest[0].isalpha() else f"{coefficient}*{rest}"
 
 
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega"
-)
+_GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega"
 GREEK = dict(zip(re.findall("[a-z]+", _GREEK), "αβγδεζηθικλμνξρστφχψω", strict=True))
 
 

@@ -22,7 +22,7 @@ from lgf.runs.folder import LARGEST, PROGRESS, write_atomically
 from lgf.runs.journal import Tick
 from lgf.runs.lock import locked
 from lgf.runs.request import Request
-from lgf.runs.serialisation import jsonable
+from lgf.runs.serialisation import for_page
 from lgf.search.candidate import Candidate
 from lgf.search.loop import Iteration
 from lgf.solver.solve import solve
@@ -61,6 +61,7 @@ class Reporter:
     def __init__(self, folder: Path, request: Request):
         self._folder, self._request = folder, request
         self._written = 0.0
+        self._stopping = False
         self._shown: Candidate | None = None
         self._improvements: list[tuple[float, float]] = []  # (seconds, error)
         limits = request.settings.search
@@ -75,15 +76,13 @@ class Reporter:
             "front": [],
             "improvements": self._improvements,
         }
-        with suppress(FileNotFoundError):
-            folder.joinpath(STOP).unlink()
+        folder.joinpath(STOP).unlink(missing_ok=True)
         self._write()
 
     def notify(self, event: Iteration | Tick) -> None:
         """Reports the state after some fits, and interrupts the search if it is to stop."""
-        if self._folder.joinpath(STOP).exists():
-            with suppress(FileNotFoundError):
-                self._folder.joinpath(STOP).unlink()
+        if not self._stopping and self._folder.joinpath(STOP).exists():
+            self._stopping = True
             signal.raise_signal(signal.SIGINT)
         if isinstance(event, Iteration):
             return
@@ -96,19 +95,20 @@ class Reporter:
             self._shown = best
             self._improvements.append((event.seconds, best.loss**0.5))
             self._facts["best"] = self._equation(best)
-            self._facts["front"] = [
-                {"complexity": c.complexity, "error": c.loss**0.5, "text": str(self._system(c))} for c in event.front
-            ]
+        self._facts["front"] = [
+            {"complexity": c.complexity, "error": c.loss**0.5, "text": str(self._system(c))} for c in event.front
+        ]
         self._write()
 
     def close(self, stage: str, sentence: str = "") -> None:
         """Reports how the run ended."""
         self._facts |= {"stage": stage, "sentence": sentence}
         self._write()
+        self._folder.joinpath(STOP).unlink(missing_ok=True)
 
     def _write(self) -> None:
         self._written = time.monotonic()
-        content = json.dumps(jsonable(self._facts), allow_nan=False, separators=(",", ":"))
+        content = json.dumps(for_page(self._facts), allow_nan=False, separators=(",", ":"))
         with suppress(LgfError):  # a full disk costs reports, not the search
             write_atomically(self._folder / PROGRESS, content.encode())
 

@@ -1,7 +1,7 @@
 """Conversion of problems, settings and candidates to plain JSON data and back. Numbers are exact."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -29,19 +29,24 @@ Plain = dict[str, Any]
 _SETTINGS = TypeAdapter(DiscoverySettings)
 
 
-def jsonable(value: Any) -> Any:
-    """The value in JSON types; infinities and NaN become text."""
+def jsonable(value: Any, unbounded: Callable[[float], Any] = str) -> Any:
+    """The value in JSON types; infinities and NaN become text, or what `unbounded` makes of them."""
     if isinstance(value, Mapping):
-        return {str(key): jsonable(inner) for key, inner in value.items()}
+        return {str(key): jsonable(inner, unbounded) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
-        return jsonable(value.tolist())
+        return jsonable(value.tolist(), unbounded)
     if isinstance(value, (list, tuple)):
-        return [jsonable(inner) for inner in value]
+        return [jsonable(inner, unbounded) for inner in value]
     if isinstance(value, np.generic):
-        return jsonable(value.item())
+        return jsonable(value.item(), unbounded)
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return unbounded(value)
     return value
+
+
+def for_page(value: Any) -> Any:
+    """The value in JSON types; infinities and NaN become null, which a plot leaves out."""
+    return jsonable(value, lambda _: None)
 
 
 def problem_to_plain(problem: Problem) -> Plain:

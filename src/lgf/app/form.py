@@ -1,0 +1,174 @@
+"""The form of the page: what each column is and what is known, as a `Request`."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lgf.data import Knowledge, Problem, Record, Table, make_inputs, read_observations
+from lgf.data.column_roles import DEFAULT_INPUT, DEFAULT_STATE, Roles, guess_roles
+from lgf.errors import LgfError
+from lgf.expression.frame import HIGHEST_ORDER, Variable
+from lgf.runs.presets import grammar_named, preset_named, with_budget
+from lgf.runs.request import Request
+
+Role = Literal["time", "value", "input", "experiment", "weight", "unused"]
+Text = Annotated[str, Field(max_length=3000)]
+LONGEST_SEARCH = 86_400.0  # seconds
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ColumnUse(_Strict):
+    """The role of one column; of a measured one also the derivative that it holds."""
+
+    role: Role
+    derivative: Annotated[int, Field(ge=0, le=HIGHEST_ORDER)] = 0
+
+
+class Input(_Strict):
+    """A known input as a formula in t."""
+
+    name: Text = DEFAULT_INPUT
+    formula: Text
+
+
+class Bound(_Strict):
+    """What is known about the coefficient of a term: a sign, or limits such as -10:0."""
+
+    term: Text
+    limits: Text
+
+
+class Form(_Strict):
+    """The answers on the page. None means that the user does not know, or leaves it to the program."""
+
+    columns: tuple[ColumnUse, ...] | None = None
+    order: int | None = None
+    stable: bool | None = None
+    autonomous: bool | None = None
+    forced: bool | None = None
+    inputs: tuple[Input, ...] = ()
+    functions: tuple[Text, ...] | None = None
+    bounds: tuple[Bound, ...] = ()
+    required: tuple[Text, ...] = ()
+    start: tuple[Text, ...] = ()
+    initial: dict[str, float] = {}
+    seconds: Annotated[float, Field(gt=0, le=LONGEST_SEARCH)] = 60.0
+    evaluations: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+def read_form(answers: Any) -> Form:
+    """The form with these answers; LgfError names the first that cannot be used."""
+    try:
+        return Form.model_validate(answers)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = " ".join(str(part) for part in first["loc"]) or "the form"
+        raise LgfError(f"The answer for {place} cannot be used: {first['msg'].lower()}; change it.") from error
+
+
+def form_of_record(record: Record, table: Table) -> dict[str, Any]:
+    """The answers that describe a shipped record."""
+    roles = guess_roles(table, record.time, record.value, record.derivative, None, record.experiment, None)
+    start = dict(enumerate(record.initial or ()))
+    return {
+        "columns": [use.model_dump() for use in column_uses(table, roles)],
+        "order": record.order,
+        "stable": record.stable,
+        "forced": record.forced,
+        "inputs": [] if record.forcing is None else [{"name": DEFAULT_INPUT, "formula": record.forcing}],
+        "initial": {str(Variable(DEFAULT_STATE, d)): value for d, value in start.items()},
+    }
+
+
+def column_uses(table: Table, roles: Roles) -> tuple[ColumnUse, ...]:
+    """The roles, column by column."""
+    uses = [ColumnUse(role="unused")] * len(table.names)
+    uses[roles.time] = ColumnUse(role="time")
+    for position, variable in zip(roles.values, roles.variables, strict=True):
+        uses[position] = ColumnUse(role="value", derivative=variable.derivative)
+    for _, position in roles.inputs:
+        uses[position] = ColumnUse(role="input")
+    if roles.experiment is not None:
+        uses[roles.experiment] = ColumnUse(role="experiment")
+    if roles.weight is not None:
+        uses[roles.weight] = ColumnUse(role="weight")
+    return tuple(uses)
+
+
+def guessed_uses(table: Table) -> tuple[tuple[ColumnUse, ...], tuple[str, ...]]:
+    """(the role of each column, notes), guessed from names and values."""
+    roles = guess_roles(table, None, None, None, None, None, None)
+    return column_uses(table, roles), roles.notes
+
+
+def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
+    """(the problem in the table, notes) with the roles and the knowledge of the form."""
+    uses = form.columns
+    if uses is None or len(uses) != len(table.names):
+        raise LgfError(f"{table.source} has {len(table.names)} columns; say what each of them is.")
+    # Only columns with a role go on, so that nothing is left to be guessed.
+    used = [k for k, use in enumerate(uses) if use.role != "unused"]
+    if not used:
+        raise LgfError("No column has a role; choose the column of the times and one that was measured.")
+    reduced = Table(
+        tuple(table.names[k] for k in used), tuple(table.columns[k] for k in used), table.source, table.lines,
+        table.notes,
+    )  # fmt: skip
+    places = {role: [i for i, k in enumerate(used) if uses[k].role == role] for role in Role.__args__}
+    for role, name in (("time", "the times"), ("experiment", "the experiments"), ("weight", "the weights")):
+        if len(places[role]) > 1:
+            raise LgfError(f"{len(places[role])} columns are said to hold {name}; choose one.")
+    if not places["time"]:
+        raise LgfError("No column is the time; choose one.")
+    if not places["value"]:
+        raise LgfError("No column is measured; choose at least one.")
+    reading = read_observations(
+        reduced,
+        time=places["time"][0],
+        value=places["value"],
+        derivative=[uses[used[i]].derivative for i in places["value"]],
+        forcing=places["input"] or None,
+        experiment=places["experiment"][0] if places["experiment"] else None,
+        weight=places["weight"][0] if places["weight"] else None,
+        initial=form.initial or None,
+    )
+    formulas = _formulas(form)
+    if formulas and places["input"]:
+        raise LgfError("The input is given by a column and by a formula; keep one of the two.")
+    inputs = make_inputs(formulas, reading.observations[0].t)
+    return Problem(reading.observations, _knowledge(form, inputs)), reading.notes
+
+
+def make_request(table: Table, form: Form) -> Request:
+    """The request that the form describes."""
+    problem, _ = read_problem(table, form)
+    settings = with_budget(preset_named("default"), form.evaluations, form.seconds)
+    start = tuple(text.strip() for text in form.start if text.strip())
+    return Request(problem, grammar_named("standard"), settings, form.seed, start, source=table.source)
+
+
+def _formulas(form: Form) -> dict[str, str]:
+    formulas: dict[str, str] = {}
+    for given in form.inputs:
+        if given.name in formulas:
+            raise LgfError(f"Two formulas are given for the input {given.name}; keep one.")
+        formulas[given.name] = given.formula
+    return formulas
+
+
+def _knowledge(form: Form, inputs: Any) -> Knowledge:
+    bounds = {b.term: tuple(b.limits.split(":")) if ":" in b.limits else b.limits for b in form.bounds}
+    return Knowledge(
+        order=form.order,
+        stable=form.stable,
+        autonomous=form.autonomous,
+        forced=form.forced,
+        inputs=inputs,
+        functions=form.functions,
+        bounds=bounds or None,  # type: ignore[arg-type]  # Knowledge reads signs and texts of numbers
+        required=form.required or None,
+    )

@@ -1,0 +1,359 @@
+"""The calls of the page. Every answer is JSON, a download, or a file of the page; every error is one sentence."""
+
+import csv
+import io
+import json
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request as Call
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from lgf.app.events import News
+from lgf.app.form import LONGEST_SEARCH, form_of_record, guessed_uses, make_request, read_form, read_problem
+from lgf.app.gate import KNOCK, LOGIN, Session
+from lgf.app.run_folders import (
+    DOWNLOADS,
+    downloads,
+    facts_beside,
+    find_run,
+    load_run,
+    read_download,
+    row,
+)
+from lgf.app.searches import Searches, new_name
+from lgf.app.simulation import read_trial, try_out
+from lgf.app.uploads import Upload, Uploads
+from lgf.app.views import (
+    curve_view,
+    data_rows,
+    equations,
+    findings_view,
+    problem_view,
+    run_view,
+    table_view,
+    trajectory_view,
+)
+from lgf.data import check, read_table, records
+from lgf.errors import LgfError
+from lgf.report.page import REPORT
+from lgf.runs.folder import open_run, read_request, write_atomically
+from lgf.runs.progress import read_progress
+from lgf.runs.request import check_request
+
+MOST_JSON = 1_000_000  # bytes of a call
+FORM, TABLE = "form.json", "data.csv"  # beside run.json: what the page needs to ask again
+_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+_TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+    ".LICENSE": "text/plain",
+}  # fmt: skip
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+class TooLarge(LgfError):
+    """A call with more bytes than allowed."""
+
+
+class Page:
+    """The handlers of all calls for the runs in one folder."""
+
+    def __init__(self, runs: Path, session: Session, searches: Searches, knock: Callable[[], None]):
+        self.runs = runs
+        self.session, self.searches, self.knock = session, searches, knock
+        self.uploads, self.news = Uploads(self.runs), News(self.runs, searches)
+        self._static = _static_files()
+
+    def routes(self) -> list[Route]:
+        """The table of calls; anything else is not found."""
+        get, post = ("GET",), ("POST",)
+        calls: list[tuple[str, tuple[str, ...], Handler]] = [
+            (LOGIN, post, self.login),
+            (KNOCK, post, self.ask_for_address),
+            ("/api/records", get, self.list_records),
+            ("/api/data", post, self.receive),
+            ("/api/data/{id}", get, self.describe_upload),
+            ("/api/data/{id}/check", post, self.check),
+            ("/api/runs", get, self.list_runs),
+            ("/api/runs", post, self.start),
+            ("/api/runs/{id}", get, self.describe_run),
+            ("/api/runs/{id}/stop", post, self.stop),
+            ("/api/runs/{id}/resume", post, self.resume),
+            ("/api/runs/{id}/again", post, self.again),
+            ("/api/runs/{id}/curve", get, self.curve),
+            ("/api/runs/{id}/simulate", post, self.simulate),
+            ("/api/runs/{id}/data.csv", get, self.data),
+            ("/api/runs/{id}/files/{name}", get, self.download),
+            ("/api/events", get, self.events),
+            ("/{path:path}", get, self.static),
+        ]
+        return [_route(path, methods, handler) for path, methods, handler in calls]
+
+    async def login(self, call: Call) -> Response:
+        """A session for the one-time token."""
+        body = await _json(call)
+        cookie = self.session.login(str(body.get("token", "")))
+        if cookie is None:
+            return _sentence(403, "This address was used before; open the newest one that the terminal shows.")
+        answer = JSONResponse({})
+        answer.set_cookie(self.session.cookie, cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+    async def ask_for_address(self, call: Call) -> Response:
+        """Prints a new address in the terminal, for a page that lost its session."""
+        self.knock()
+        return JSONResponse({})
+
+    async def list_records(self, call: Call) -> Response:
+        """The shipped records."""
+        return JSONResponse([{"name": r.name, "description": r.description} for r in records().values()])
+
+    async def receive(self, call: Call) -> Response:
+        """A table: the body of the call, or the shipped record that is named."""
+        name = unquote(call.query_params.get("name", ""))
+        record = call.query_params.get("record")
+        if record is not None:
+            upload = await run_in_threadpool(self._copy_record, record)
+        else:
+            incoming = self.uploads.receive()
+            try:
+                async for piece in call.stream():
+                    await run_in_threadpool(incoming.write, piece)
+                upload = await run_in_threadpool(incoming.finish, name, {})
+            except BaseException:  # also when the page went away in the middle
+                incoming.discard()
+                raise
+        return JSONResponse({"id": upload.id, "name": upload.name})
+
+    def _copy_record(self, name: str) -> Upload:
+        record = records().get(name)
+        if record is None:
+            raise LgfError("There is no such example.")
+        file = files("lgf.data").joinpath("records", record.file)
+        form = form_of_record(record, read_table(Path(str(file))))
+        return self.uploads.add(file.read_bytes(), record.file, form)
+
+    async def describe_upload(self, call: Call) -> Response:
+        """The answers that the form of this table starts with."""
+        upload = await run_in_threadpool(self.uploads.find, call.path_params["id"])
+        return JSONResponse({"id": upload.id, "name": upload.name, "form": upload.form})
+
+    async def check(self, call: Call) -> Response:
+        """The table with the roles of its columns, its plot, and what the data check finds."""
+        answers = await _json(call)
+        return JSONResponse(await run_in_threadpool(self._check, call.path_params["id"], answers))
+
+    def _check(self, id: str, answers: dict[str, Any]) -> dict[str, Any]:
+        table = self.uploads.find(id).table
+        notes: tuple[str, ...] = ()
+        form = read_form({**answers, "columns": answers.get("columns")})
+        if form.columns is None:
+            try:
+                uses, notes = guessed_uses(table)
+            except LgfError as error:
+                unknown = read_form({"columns": [{"role": "unused"}] * len(table.names)}).columns
+                assert unknown is not None
+                return {"table": table_view(table, unknown), "error": str(error), "notes": [], "findings": []}
+            form = form.model_copy(update={"columns": uses})
+        assert form.columns is not None
+        facts: dict[str, Any] = {"table": table_view(table, form.columns), "error": None, "findings": []}
+        try:
+            problem, more = read_problem(table, form)
+        except LgfError as error:
+            return {**facts, "error": str(error), "notes": [*table.notes, *notes]}
+        facts |= {"problem": problem_view(problem), "findings": findings_view(check(problem))}
+        return {**facts, "notes": list(dict.fromkeys((*notes, *more)))}
+
+    async def list_runs(self, call: Call) -> Response:
+        """The runs in the folder."""
+        return JSONResponse(await run_in_threadpool(self.news.rows))
+
+    async def start(self, call: Call) -> Response:
+        """A new run on an uploaded table."""
+        body = await _json(call)
+        return JSONResponse(await run_in_threadpool(self._start, str(body.get("data", "")), body.get("form")))
+
+    def _start(self, id: str, answers: Any) -> dict[str, Any]:
+        upload = self.uploads.find(id)
+        form = read_form(answers)
+        request = make_request(upload.table, form)
+        check_request(request)
+        folder = self.runs / new_name(self.runs, upload.name)
+        open_run(folder, request)
+        write_atomically(folder / TABLE, upload.path.read_bytes())
+        facts = {"name": upload.name, "form": form.model_dump(mode="json")}
+        write_atomically(folder / FORM, json.dumps(facts).encode())
+        self.searches.start(folder)
+        return {"run": folder.name}
+
+    async def describe_run(self, call: Call) -> Response:
+        """State, data and result of a run."""
+        return JSONResponse(await run_in_threadpool(self._describe_run, call.path_params["id"]))
+
+    def _describe_run(self, id: str) -> dict[str, Any]:
+        folder = find_run(self.runs, id)
+        state = self.searches.state(folder)
+        facts = {
+            **row(folder, state), "progress": read_progress(folder), "files": downloads(folder),
+            "folder": str(folder), "editable": facts_beside(folder, FORM) is not None,
+        }  # fmt: skip
+        if facts["result"] is not None and not state.live:
+            return {**facts, "view": run_view(load_run(folder))}
+        request = read_request(folder)
+        return {**facts, "problem": problem_view(request.problem), "source": request.source}
+
+    async def stop(self, call: Call) -> Response:
+        """Ends the search with the best so far."""
+        await run_in_threadpool(lambda: self.searches.stop(find_run(self.runs, call.path_params["id"])))
+        return JSONResponse({})
+
+    async def resume(self, call: Call) -> Response:
+        """Goes on with a run that was stopped, died or has time left to use."""
+        seconds = (await _json(call)).get("seconds", 60)
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_SEARCH:
+            raise LgfError("Give a time between a second and a day.")
+        await run_in_threadpool(self._resume, call.path_params["id"], float(seconds))
+        return JSONResponse({})
+
+    def _resume(self, id: str, seconds: float) -> None:
+        folder = find_run(self.runs, id)
+        read_request(folder, resume=True)  # a run of another version is refused here, in a sentence
+        self.searches.start(folder, seconds)
+
+    async def again(self, call: Call) -> Response:
+        """The table and the form of a run, to be changed and searched anew."""
+        upload = await run_in_threadpool(self._again, call.path_params["id"])
+        return JSONResponse({"id": upload.id, "name": upload.name})
+
+    def _again(self, id: str) -> Upload:
+        folder = find_run(self.runs, id)
+        facts, table = facts_beside(folder, FORM), folder / TABLE
+        if facts is None or table.is_symlink() or not table.is_file():
+            raise LgfError("This run was not started from the page, so its table is not here; drop the file again.")
+        form = read_form(facts.get("form")).model_dump(mode="json")
+        return self.uploads.add(table.read_bytes(), str(facts.get("name")), form)
+
+    async def curve(self, call: Call) -> Response:
+        """The trajectory of an equation of the run for one experiment."""
+        return JSONResponse(await run_in_threadpool(self._curve, call.path_params["id"], call.query_params))
+
+    def _curve(self, id: str, query: Any) -> dict[str, Any]:
+        run = load_run(find_run(self.runs, id))
+        candidates = equations(run)
+        number, experiment = _whole(query.get("equation")), _whole(query.get("experiment"))
+        if number >= len(candidates) or experiment >= len(run.request.problem.observations):
+            raise LgfError("There is no such equation or experiment in this run; open the run again.")
+        return curve_view(run, candidates[number], experiment)
+
+    async def simulate(self, call: Call) -> Response:
+        """A trajectory with other constants, another start, another input."""
+        trial = read_trial(await _json(call))
+        return JSONResponse(await run_in_threadpool(self._simulate, call.path_params["id"], trial))
+
+    def _simulate(self, id: str, trial: Any) -> dict[str, Any]:
+        return trajectory_view(try_out(load_run(find_run(self.runs, id)), trial))
+
+    async def data(self, call: Call) -> Response:
+        """The measurements of a run as a table."""
+        return await run_in_threadpool(self._data, call.path_params["id"])
+
+    def _data(self, id: str) -> Response:
+        folder = find_run(self.runs, id)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(data_rows(read_request(folder).problem))
+        return _file(text.getvalue().encode(), f"{folder.name}-data.csv", "text/csv")
+
+    async def download(self, call: Call) -> Response:
+        """One of the files of a run."""
+        return await run_in_threadpool(self._download, call.path_params["id"], call.path_params["name"])
+
+    def _download(self, id: str, name: str) -> Response:
+        folder = find_run(self.runs, id)
+        content = read_download(folder, name)
+        if name == REPORT:  # it is shown, in a sandbox: the run may be a stranger's
+            return Response(content, media_type=DOWNLOADS[name], headers={"Content-Security-Policy": _SANDBOX})
+        return _file(content, f"{folder.name}-{name}", DOWNLOADS[name])
+
+    async def events(self, call: Call) -> Response:
+        """The stream of news."""
+        return StreamingResponse(self.news.stream(), media_type="text/event-stream")
+
+    async def static(self, call: Call) -> Response:
+        """A file of the page."""
+        file = self._static.get(call.path_params["path"] or "index.html")
+        if file is None:
+            return _sentence(404, "There is nothing at this address.")
+        content, kind = file
+        return Response(content, media_type=kind)
+
+
+def make_app(page: Page, lifespan: Any = None) -> Starlette:
+    """The application with all calls of the page."""
+    return Starlette(routes=page.routes(), lifespan=lifespan)
+
+
+def _route(path: str, methods: tuple[str, ...], handler: Handler) -> Route:
+    async def answer(call: Call) -> Response:
+        try:
+            return await handler(call)
+        except TooLarge as error:
+            return _sentence(413, str(error))
+        except LgfError as error:
+            return _sentence(422, str(error).splitlines()[0])
+        except OSError as error:
+            return _sentence(500, f"A file cannot be used: {error.strerror or error}.")
+        except Exception:  # noqa: BLE001  a bug: the terminal gets the traceback, the page a sentence
+            traceback.print_exc(file=sys.stderr)
+            return _sentence(500, "This is a bug of lgf; the terminal shows what to report.")
+
+    return Route(path, answer, methods=list(methods))
+
+
+async def _json(call: Call) -> dict[str, Any]:
+    """The object in the body of a call."""
+    body = bytearray()
+    async for piece in call.stream():
+        body += piece
+        if len(body) > MOST_JSON:
+            raise TooLarge(f"The call has more than {MOST_JSON:,} bytes; ask for less.")
+    try:
+        value = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise LgfError("The call is not JSON.") from error
+    if not isinstance(value, dict):
+        raise LgfError("The call is not a JSON object.")
+    return value
+
+
+def _whole(text: str | None) -> int:
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > 9:
+        return 0
+    return int(text)
+
+
+def _sentence(status: int, sentence: str) -> Response:
+    return JSONResponse({"error": sentence}, status_code=status)
+
+
+def _file(content: bytes, name: str, kind: str) -> Response:
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(content, media_type=kind, headers={"Content-Disposition": disposition})
+
+
+def _static_files() -> dict[str, tuple[bytes, str]]:
+    """Content and type of every file of the page by its path; they are read once, so no path of a call is a file's."""
+    root = Path(str(files("lgf.app").joinpath("static")))
+    return {
+        path.relative_to(root).as_posix(): (path.read_bytes(), _TYPES[path.suffix])
+        for path in root.rglob("*")
+        if path.suffix in _TYPES
+    }

@@ -1,0 +1,184 @@
+"""The runs in a folder as the page lists them. The folders are the only store, so a new server finds every run."""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lgf.equation.system import System
+from lgf.errors import LgfError
+from lgf.report.page import REPORT
+from lgf.report.percentages import percentage
+from lgf.runs.folder import LARGEST, REQUEST, RESULT, read_run
+from lgf.runs.lock import is_locked
+from lgf.runs.progress import FAILED, PREPARING, REFINING, SEARCHING, STOP, read_progress
+from lgf.runs.request import Run
+
+DOWNLOADS = {
+    "equation.tex": "application/x-tex",
+    "equation.py": "text/x-python",
+    "equation.json": "application/json",
+    "front.csv": "text/csv",
+    REPORT: "text/html",
+}
+_LIVE = (PREPARING, SEARCHING, REFINING)
+_DIED = "The search ended without a word: it was killed, or the computer went off. What it fitted is kept."
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What a run is doing: preparing, searching, refining, stopping, waiting, stopped, failed, died or finished."""
+
+    state: str
+    sentence: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether a process searches, or is about to."""
+        return self.state in (*_LIVE, "stopping")
+
+
+def run_folders(runs: Path) -> dict[str, Path]:
+    """The folders that hold a run, by name; links are not followed."""
+    try:
+        entries = list(os.scandir(runs))
+    except FileNotFoundError:
+        return {}
+    return {
+        entry.name: Path(entry.path)
+        for entry in entries
+        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and _is_file(entry.path, REQUEST)
+    }
+
+
+def find_run(runs: Path, name: str) -> Path:
+    """The folder of the run with this name; LgfError if there is none."""
+    folder = run_folders(runs).get(name)
+    if folder is None:
+        raise LgfError("There is no such run in this folder; it may have been moved or deleted.")
+    return folder
+
+
+def run_state(folder: Path, waiting: bool = False, starting: int | None = None) -> RunState:
+    """The state of the run; `starting` is the process that this server started for it, if it still lives."""
+    progress = read_progress(folder) or {}
+    stage = str(progress.get("stage"))
+    if is_locked(folder):
+        if _is_file(folder, STOP):
+            return RunState("stopping")
+        return RunState(stage if stage in _LIVE else PREPARING)
+    if starting is not None and progress.get("pid") != starting:
+        return RunState(PREPARING)
+    if waiting:
+        return RunState("waiting")
+    if stage in _LIVE:
+        return RunState("died", _DIED)
+    if stage == FAILED:
+        return RunState("failed", str(progress.get("sentence", "")))
+    result = result_row(folder)
+    if result is None:
+        return RunState("stopped", "Stopped before an equation was chosen.")
+    return RunState("stopped" if result["interrupted"] else "finished")
+
+
+def result_row(folder: Path) -> dict[str, Any] | None:
+    """Equation and error of a run for a list; None while there is no result that can be read."""
+    path = folder / RESULT
+    if not _is_file(folder, RESULT):
+        return None
+    try:
+        return _result_row(path, path.stat().st_mtime_ns)
+    except (OSError, LgfError, KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _result_row(path: Path, _changed: int) -> dict[str, Any]:
+    if path.stat().st_size > LARGEST:
+        raise LgfError(f"{path} is too large.")
+    facts = json.loads(path.read_bytes())
+    system, error = System.from_dict(facts["system"]), float(facts["best"]["loss"]) ** 0.5
+    return {
+        "text": str(system),
+        "math": system.mathml(),
+        "error": error,
+        "error_text": percentage(error),
+        "complexity": int(facts["best"]["complexity"]),
+        "seconds": float(facts["seconds"]),
+        "evaluations": int(facts["evaluations"]),
+        "interrupted": bool(facts["interrupted"]),
+    }
+
+
+def load_run(folder: Path) -> Run:
+    """The finished run in the folder, read again only if it changed."""
+    path = folder / RESULT
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise LgfError("This run has no equation yet; go on with it first.") from error
+    return _load_run(folder, changed)
+
+
+@lru_cache(maxsize=8)
+def _load_run(folder: Path, _changed: int) -> Run:
+    # The journal is of no use here and may be long.
+    return replace(read_run(folder), journal=())
+
+
+def row(folder: Path, state: RunState) -> dict[str, Any]:
+    """One line of the list of runs."""
+    try:
+        changed = max(p.stat().st_mtime for p in (folder / REQUEST, folder / RESULT) if p.exists())
+    except (OSError, ValueError):
+        changed = 0.0
+    result = result_row(folder)
+    return {
+        "run": folder.name,
+        "state": state.state,
+        "sentence": state.sentence,
+        "live": state.live,
+        "changed": changed,
+        "result": None if result is None else {k: v for k, v in result.items() if k != "interrupted"},
+    }
+
+
+def read_download(folder: Path, name: str) -> bytes:
+    """The content of one of the files that may be downloaded; links are not followed."""
+    if name not in DOWNLOADS:
+        raise LgfError("There is no such file.")
+    try:
+        handle = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise LgfError(f"This run has no {name} yet.") from error
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            raise LgfError(f"{name} of this run is not a file of lgf's making.")
+        return file.read()
+
+
+def downloads(folder: Path) -> list[str]:
+    """The names of the files of this run that can be downloaded."""
+    return [name for name in DOWNLOADS if _is_file(folder, name)]
+
+
+def facts_beside(folder: Path, name: str) -> Mapping[str, Any] | None:
+    """A small JSON file that the page wrote into the run folder; None if it is not there or not readable."""
+    path = folder / name
+    if not _is_file(folder, name) or path.stat().st_size > 1_000_000:
+        return None
+    try:
+        facts = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return facts if isinstance(facts, dict) else None
+
+
+def _is_file(folder: str | Path, name: str) -> bool:
+    path = Path(folder) / name
+    return path.is_file() and not path.is_symlink()
