@@ -25,7 +25,7 @@ class News:
     def __init__(self, runs: Path, searches: Searches):
         self._runs, self._searches = runs, searches
         self._seen: dict[str, tuple[Any, ...]] | None = None  # None before the first look
-        self._listeners: set[asyncio.Queue[str]] = set()
+        self._listeners: set[asyncio.Queue[str | None]] = set()
 
     async def watch(self) -> None:
         """Runs until cancelled."""
@@ -40,17 +40,27 @@ class News:
 
     async def stream(self) -> AsyncIterator[str]:
         """The events for one page, beginning with the state of all runs."""
-        listener: asyncio.Queue[str] = asyncio.Queue(_MOST_NEWS)
+        listener: asyncio.Queue[str | None] = asyncio.Queue(_MOST_NEWS)
         self._listeners.add(listener)
         try:
             yield _event("snapshot", await run_in_threadpool(self.rows))
             while listener in self._listeners:
                 try:
-                    yield await asyncio.wait_for(listener.get(), _PING)
+                    event = await asyncio.wait_for(listener.get(), _PING)
                 except TimeoutError:
-                    yield ": still here\n\n"
+                    event = ": still here\n\n"
+                if event is None:
+                    break
+                yield event
         finally:
             self._listeners.discard(listener)
+
+    def end(self) -> None:
+        """Ends every stream, so that the server can end."""
+        for listener in self._listeners:
+            if listener.full():
+                listener.get_nowait()
+            listener.put_nowait(None)
 
     def rows(self) -> list[dict[str, Any]]:
         """The list of the runs, newest first."""

@@ -105,11 +105,16 @@ def guessed_uses(table: Table) -> tuple[tuple[ColumnUse, ...], tuple[str, ...]]:
     return column_uses(table, roles), roles.notes
 
 
+def checked_uses(table: Table, form: Form) -> tuple[ColumnUse, ...]:
+    """The role of each column in the form; LgfError if there is not one for each."""
+    if form.columns is None or len(form.columns) != len(table.names):
+        raise LgfError(f"{table.source} has {len(table.names)} columns; say what each of them is.")
+    return form.columns
+
+
 def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
     """(the problem in the table, notes) with the roles and the knowledge of the form."""
-    uses = form.columns
-    if uses is None or len(uses) != len(table.names):
-        raise LgfError(f"{table.source} has {len(table.names)} columns; say what each of them is.")
+    uses = checked_uses(table, form)
     # Only columns with a role go on, so that nothing is left to be guessed.
     used = [k for k, use in enumerate(uses) if use.role != "unused"]
     if not used:

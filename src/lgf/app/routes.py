@@ -18,7 +18,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from lgf.app.events import News
-from lgf.app.form import LONGEST_SEARCH, form_of_record, guessed_uses, make_request, read_form, read_problem
+from lgf.app.form import (
+    LONGEST_SEARCH,
+    checked_uses,
+    form_of_record,
+    guessed_uses,
+    make_request,
+    read_form,
+    read_problem,
+)
 from lgf.app.gate import KNOCK, LOGIN, Session
 from lgf.app.run_folders import (
     DOWNLOADS,
@@ -164,8 +172,7 @@ class Page:
                 assert unknown is not None
                 return {"table": table_view(table, unknown), "error": str(error), "notes": [], "findings": []}
             form = form.model_copy(update={"columns": uses})
-        assert form.columns is not None
-        facts: dict[str, Any] = {"table": table_view(table, form.columns), "error": None, "findings": []}
+        facts: dict[str, Any] = {"table": table_view(table, checked_uses(table, form)), "error": None, "findings": []}
         try:
             problem, more = read_problem(table, form)
         except LgfError as error:

@@ -24,6 +24,11 @@ class Searches:
         self._waiting: dict[str, float | None] = {}  # run -> seconds, in the order of their turn
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
+    @property
+    def processes(self) -> tuple[subprocess.Popen[bytes], ...]:
+        """The processes that were started and not yet seen to end."""
+        return tuple(self._processes.values())
+
     def state(self, folder: Path) -> RunState:
         """The state of the run in this folder."""
         process = self._processes.get(folder.name)

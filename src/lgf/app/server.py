@@ -41,7 +41,7 @@ def serve(folder: Path, port: int | None = None, browser: bool = True) -> None:
     server.run(sockets=[listener])
 
 
-def make_server(folder: Path, listener: socket.socket) -> tuple[uvicorn.Server, Session]:
+def make_server(folder: Path, listener: socket.socket) -> tuple["PageServer", Session]:
     """(the server behind its gate, its secrets) for the runs in the folder."""
     host, port = listener.getsockname()
     session, runs = Session(port), folder.resolve() / RUNS
@@ -54,9 +54,22 @@ def make_server(folder: Path, listener: socket.socket) -> tuple[uvicorn.Server, 
         proxy_headers=False,
         http="h11",
         ws="none",
-        timeout_graceful_shutdown=3,  # an open stream of events would otherwise hold up Ctrl-C
+        timeout_graceful_shutdown=3,
     )
-    return uvicorn.Server(config), session
+    return PageServer(config, page), session
+
+
+class PageServer(uvicorn.Server):
+    """A server that ends the streams of events first; it would otherwise wait for the pages to close them."""
+
+    def __init__(self, config: uvicorn.Config, page: Page):
+        super().__init__(config)
+        self.page = page
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the streams, then the server."""
+        self.page.news.end()
+        await super().shutdown(sockets)
 
 
 def listen(port: int | None) -> socket.socket:
@@ -68,6 +81,7 @@ def listen(port: int | None) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, number))
+            listener.listen(128)  # a browser that is quicker than the server waits
         except (OSError, OverflowError) as error:
             listener.close()
             reason = error
