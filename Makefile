@@ -4,7 +4,7 @@ BIN = .venv/bin
 READY = .venv/.ready
 LGF = $(BIN)/lgf
 
-.PHONY: test discover docs lint clean
+.PHONY: test discover app docs lint clean
 
 test: lint
 	# one thread each: two test processes already fill two cores
@@ -19,6 +19,10 @@ lint: $(READY)
 # A real discovery: acceleration-only record of a forced Duffing oscillator with 5 % noise.
 discover: $(READY)
 	$(LGF) discover duffing --derivative 2 --order 2 --stable --initial 0,1.5 --forcing "cos(2*t)" --seconds 60 --jobs 2
+
+# The page in the browser, for the runs in runs/.
+app: $(READY)
+	$(LGF) app
 
 # The site, in site/; every link, anchor and reference is checked.
 docs: $(READY)

@@ -3,13 +3,11 @@
 import csv
 import io
 import json
-import sys
-import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -17,6 +15,7 @@ from starlette.requests import Request as Call
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from lgf.app.calls import Handler, attachment, read_json, refusal, route, whole_number
 from lgf.app.events import News
 from lgf.app.form import (
     LONGEST_SEARCH,
@@ -28,6 +27,7 @@ from lgf.app.form import (
     read_problem,
 )
 from lgf.app.gate import KNOCK, LOGIN, Session
+from lgf.app.results import band_view, curve_view, equations, run_view, trajectory_view
 from lgf.app.run_folders import (
     DOWNLOADS,
     downloads,
@@ -38,17 +38,14 @@ from lgf.app.run_folders import (
     row,
 )
 from lgf.app.searches import Searches, new_name
-from lgf.app.simulation import read_trial, try_out
+from lgf.app.simulation import band_around, read_trial, try_out
+from lgf.app.static_files import static_files
 from lgf.app.uploads import Upload, Uploads
 from lgf.app.views import (
-    curve_view,
     data_rows,
-    equations,
     findings_view,
     problem_view,
-    run_view,
     table_view,
-    trajectory_view,
 )
 from lgf.data import check, read_table, records
 from lgf.errors import LgfError
@@ -57,19 +54,8 @@ from lgf.runs.folder import open_run, read_request, write_atomically
 from lgf.runs.progress import read_progress
 from lgf.runs.request import check_request
 
-MOST_JSON = 1_000_000  # bytes of a call
 FORM, TABLE = "form.json", "data.csv"  # beside run.json: what the page needs to ask again
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
-_TYPES = {
-    ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
-    ".LICENSE": "text/plain",
-}  # fmt: skip
-
-Handler = Callable[[Call], Awaitable[Response]]
-
-
-class TooLarge(LgfError):
-    """A call with more bytes than allowed."""
 
 
 class Page:
@@ -79,7 +65,7 @@ class Page:
         self.runs = runs
         self.session, self.searches, self.knock = session, searches, knock
         self.uploads, self.news = Uploads(self.runs), News(self.runs, searches)
-        self._static = _static_files()
+        self._static = static_files()
 
     def routes(self) -> list[Route]:
         """The table of calls; anything else is not found."""
@@ -99,19 +85,20 @@ class Page:
             ("/api/runs/{id}/again", post, self.again),
             ("/api/runs/{id}/curve", get, self.curve),
             ("/api/runs/{id}/simulate", post, self.simulate),
+            ("/api/runs/{id}/band", post, self.band),
             ("/api/runs/{id}/data.csv", get, self.data),
             ("/api/runs/{id}/files/{name}", get, self.download),
             ("/api/events", get, self.events),
             ("/{path:path}", get, self.static),
         ]
-        return [_route(path, methods, handler) for path, methods, handler in calls]
+        return [route(path, methods, handler) for path, methods, handler in calls]
 
     async def login(self, call: Call) -> Response:
         """A session for the one-time token."""
-        body = await _json(call)
+        body = await read_json(call)
         cookie = self.session.login(str(body.get("token", "")))
         if cookie is None:
-            return _sentence(403, "This address was used before; open the newest one that the terminal shows.")
+            return refusal(403, "This address was used before; open the newest one that the terminal shows.")
         answer = JSONResponse({})
         answer.set_cookie(self.session.cookie, cookie, httponly=True, samesite="strict", path="/")
         return answer
@@ -157,7 +144,7 @@ class Page:
 
     async def check(self, call: Call) -> Response:
         """The table with the roles of its columns, its plot, and what the data check finds."""
-        answers = await _json(call)
+        answers = await read_json(call)
         return JSONResponse(await run_in_threadpool(self._check, call.path_params["id"], answers))
 
     def _check(self, id: str, answers: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +173,7 @@ class Page:
 
     async def start(self, call: Call) -> Response:
         """A new run on an uploaded table."""
-        body = await _json(call)
+        body = await read_json(call)
         return JSONResponse(await run_in_threadpool(self._start, str(body.get("data", "")), body.get("form")))
 
     def _start(self, id: str, answers: Any) -> dict[str, Any]:
@@ -225,7 +212,7 @@ class Page:
 
     async def resume(self, call: Call) -> Response:
         """Goes on with a run that was stopped, died or has time left to use."""
-        seconds = (await _json(call)).get("seconds", 60)
+        seconds = (await read_json(call)).get("seconds", 60)
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_SEARCH:
             raise LgfError("Give a time between a second and a day.")
         await run_in_threadpool(self._resume, call.path_params["id"], float(seconds))
@@ -255,19 +242,27 @@ class Page:
 
     def _curve(self, id: str, query: Any) -> dict[str, Any]:
         run = load_run(find_run(self.runs, id))
-        candidates = equations(run)
-        number, experiment = _whole(query.get("equation")), _whole(query.get("experiment"))
-        if number >= len(candidates) or experiment >= len(run.request.problem.observations):
+        number, experiment = whole_number(query.get("equation")), whole_number(query.get("experiment"))
+        if number >= len(equations(run)) or experiment >= len(run.request.problem.observations):
             raise LgfError("There is no such equation or experiment in this run; open the run again.")
-        return curve_view(run, candidates[number], experiment)
+        return curve_view(run, number, experiment)
 
     async def simulate(self, call: Call) -> Response:
         """A trajectory with other constants, another start, another input."""
-        trial = read_trial(await _json(call))
+        trial = read_trial(await read_json(call))
         return JSONResponse(await run_in_threadpool(self._simulate, call.path_params["id"], trial))
 
     def _simulate(self, id: str, trial: Any) -> dict[str, Any]:
         return trajectory_view(try_out(load_run(find_run(self.runs, id)), trial))
+
+    async def band(self, call: Call) -> Response:
+        """The band around a trial, which takes longer than the trial; null if there is none."""
+        trial = read_trial(await read_json(call))
+        return JSONResponse(await run_in_threadpool(self._band, call.path_params["id"], trial))
+
+    def _band(self, id: str, trial: Any) -> dict[str, Any] | None:
+        band = band_around(load_run(find_run(self.runs, id)), trial)
+        return None if band is None else band_view(band)
 
     async def data(self, call: Call) -> Response:
         """The measurements of a run as a table."""
@@ -277,7 +272,7 @@ class Page:
         folder = find_run(self.runs, id)
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(data_rows(read_request(folder).problem))
-        return _file(text.getvalue().encode(), f"{folder.name}-data.csv", "text/csv")
+        return attachment(text.getvalue().encode(), f"{folder.name}-data.csv", "text/csv")
 
     async def download(self, call: Call) -> Response:
         """One of the files of a run."""
@@ -288,7 +283,7 @@ class Page:
         content = read_download(folder, name)
         if name == REPORT:  # it is shown, in a sandbox: the run may be a stranger's
             return Response(content, media_type=DOWNLOADS[name], headers={"Content-Security-Policy": _SANDBOX})
-        return _file(content, f"{folder.name}-{name}", DOWNLOADS[name])
+        return attachment(content, f"{folder.name}-{name}", DOWNLOADS[name])
 
     async def events(self, call: Call) -> Response:
         """The stream of news."""
@@ -298,7 +293,7 @@ class Page:
         """A file of the page."""
         file = self._static.get(call.path_params["path"] or "index.html")
         if file is None:
-            return _sentence(404, "There is nothing at this address.")
+            return refusal(404, "There is nothing at this address.")
         content, kind = file
         return Response(content, media_type=kind)
 
@@ -306,61 +301,3 @@ class Page:
 def make_app(page: Page, lifespan: Any = None) -> Starlette:
     """The application with all calls of the page."""
     return Starlette(routes=page.routes(), lifespan=lifespan)
-
-
-def _route(path: str, methods: tuple[str, ...], handler: Handler) -> Route:
-    async def answer(call: Call) -> Response:
-        try:
-            return await handler(call)
-        except TooLarge as error:
-            return _sentence(413, str(error))
-        except LgfError as error:
-            return _sentence(422, str(error).splitlines()[0])
-        except OSError as error:
-            return _sentence(500, f"A file cannot be used: {error.strerror or error}.")
-        except Exception:  # noqa: BLE001  a bug: the terminal gets the traceback, the page a sentence
-            traceback.print_exc(file=sys.stderr)
-            return _sentence(500, "This is a bug of lgf; the terminal shows what to report.")
-
-    return Route(path, answer, methods=list(methods))
-
-
-async def _json(call: Call) -> dict[str, Any]:
-    """The object in the body of a call."""
-    body = bytearray()
-    async for piece in call.stream():
-        body += piece
-        if len(body) > MOST_JSON:
-            raise TooLarge(f"The call has more than {MOST_JSON:,} bytes; ask for less.")
-    try:
-        value = json.loads(body or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise LgfError("The call is not JSON.") from error
-    if not isinstance(value, dict):
-        raise LgfError("The call is not a JSON object.")
-    return value
-
-
-def _whole(text: str | None) -> int:
-    if text is None or not text.isascii() or not text.isdigit() or len(text) > 9:
-        return 0
-    return int(text)
-
-
-def _sentence(status: int, sentence: str) -> Response:
-    return JSONResponse({"error": sentence}, status_code=status)
-
-
-def _file(content: bytes, name: str, kind: str) -> Response:
-    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(content, media_type=kind, headers={"Content-Disposition": disposition})
-
-
-def _static_files() -> dict[str, tuple[bytes, str]]:
-    """Content and type of every file of the page by its path; they are read once, so no path of a call is a file's."""
-    root = Path(str(files("lgf.app").joinpath("static")))
-    return {
-        path.relative_to(root).as_posix(): (path.read_bytes(), _TYPES[path.suffix])
-        for path in root.rglob("*")
-        if path.suffix in _TYPES
-    }

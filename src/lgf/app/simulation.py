@@ -6,10 +6,14 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lgf.app.views import equations
+from lgf.app.results import BAND_POINTS, bands_of, equations, system_in
 from lgf.data import make_inputs
 from lgf.errors import LgfError
+from lgf.report.figures import INTERVAL
+from lgf.runs.bands import Band
 from lgf.runs.request import Run
+from lgf.search.candidate import Candidate
+from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import Trajectory
 
@@ -45,22 +49,43 @@ def read_trial(answers: Any) -> Trial:
 
 def try_out(run: Run, trial: Trial) -> Trajectory:
     """The trajectory of the trial from the start of its experiment; inputs that it does not name are the data's."""
-    problem, candidates = run.request.problem, equations(run)
-    if trial.equation >= len(candidates) or trial.experiment >= len(problem.observations):
-        raise LgfError("There is no such equation or experiment in this run; open the run again.")
-    candidate = candidates[trial.equation]
-    system = run.display_system(candidate)
+    candidate = _candidate(run, trial)
+    system = system_in(run, candidate, trial.experiment)
     if trial.constants is not None:
         if len(trial.constants) != len(system.values):
             raise LgfError(f"The equation has {len(system.values)} constants but {len(trial.constants)} were given.")
         system = replace(system, values=trial.constants, errors=None)
-    begin, end = problem.observations[trial.experiment].window
+    t = _times(run, trial, trial.n)
+    initial = candidate.fit.initial[trial.experiment] if trial.initial is None else trial.initial
+    branch = run.branches[trial.experiment] if trial.initial is None and trial.constants is None else None
+    return solve(system, initial, t, _inputs(run, trial, t), branch=branch, max_steps=_MOST_STEPS)
+
+
+def band_around(run: Run, trial: Trial) -> Band | None:
+    """The band around the trial; None if it is not of the chosen equation with its own constants."""
+    if _candidate(run, trial) is not run.best or trial.constants is not None:
+        return None
+    t = _times(run, trial, BAND_POINTS)
+    initial = run.best.fit.initial[trial.experiment] if trial.initial is None else trial.initial
+    return bands_of(run).of_simulation(t, initial, _inputs(run, trial, t), INTERVAL, trial.experiment)
+
+
+def _candidate(run: Run, trial: Trial) -> Candidate:
+    candidates = equations(run)
+    if trial.equation >= len(candidates) or trial.experiment >= len(run.request.problem.observations):
+        raise LgfError("There is no such equation or experiment in this run; open the run again.")
+    return candidates[trial.equation]
+
+
+def _times(run: Run, trial: Trial, n: int) -> np.ndarray:
+    begin, end = run.request.problem.observations[trial.experiment].window
     end = end if trial.end is None else trial.end
     if end <= begin:
         raise LgfError(f"The end is {end:g}; it must be later than the start at {begin:g}.")
-    t = np.linspace(begin, end, trial.n)
-    initial = candidate.fit.initial[trial.experiment] if trial.initial is None else trial.initial
-    known = problem.signals(trial.experiment)
-    inputs = {**known, **make_inputs({k: f for k, f in trial.inputs.items() if k in system.frame.inputs}, t)}
-    branch = run.branches[trial.experiment] if trial.initial is None and trial.constants is None else None
-    return solve(system, initial, t, inputs, branch=branch, max_steps=_MOST_STEPS)
+    return np.linspace(begin, end, n)
+
+
+def _inputs(run: Run, trial: Trial, t: np.ndarray) -> dict[str, Forcing]:
+    problem = run.request.problem
+    changed = {name: formula for name, formula in trial.inputs.items() if name in problem.inputs}
+    return {**problem.signals(trial.experiment), **make_inputs(changed, t)}

@@ -11,6 +11,7 @@ from lgf.equation.system import System
 from lgf.expression.print import format_number
 from lgf.report.figures import figures, png
 from lgf.report.percentages import percentage
+from lgf.report.verdict import verdict
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
 from lgf.runs.serialisation import settings_to_plain
@@ -42,6 +43,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
     parts = [
         f'<p class="equation">{_text(run.system)}</p>',
         _paragraph(summary(run)),
+        _paragraph(verdict(run)),
         _section("Constants", _constants(run.system), _initial(run)),
         _section("Stability", _paragraph(stability(run))),
         _section(

@@ -133,7 +133,8 @@ class Reporter:
         curves = []
         for e, observation in enumerate(problem.observations[:MOST_EXPERIMENTS]):
             t = np.linspace(*observation.window, _POINTS)
-            solved = solve(System(fit.skeleton, fit.values), fit.initial[e], t, problem.signals(e), max_steps=20_000)
+            values = tuple(float(v) for v in fit.by_experiment[e])
+            solved = solve(System(fit.skeleton, values), fit.initial[e], t, problem.signals(e), max_steps=20_000)
             curves.append({"t": t, "columns": {str(v): solved[v] for v in observation.columns}})
         return curves
 

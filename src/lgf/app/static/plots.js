@@ -64,10 +64,10 @@ export class Plot {
   draw() {
     this.chart?.destroy();
     this.chart = null;
-    replace(
-      this.legend,
-      this.series.map((s) => h("span", { class: `key ${s.kind || "line"} ${s.colour}` }, s.label)),
-    );
+    const edges = this.series.map((s, i) => (s.kind === "edge" ? i + 1 : 0)).filter(Boolean);
+    const keys = this.series.filter((s) => s.kind !== "edge").map((s) => h("span", { class: `key ${s.kind || "line"} ${s.colour}` }, s.label));
+    if (edges.length) keys.push(h("span", { class: "key band" }, "90 % band"));
+    replace(this.legend, keys);
     const width = this.box.clientWidth;
     if (!width || !this.series.length) return;
     const axis = {
@@ -87,6 +87,7 @@ export class Plot {
         { ...axis, size: 60, values: (_, ticks) => ticks.map((v) => (v === null ? "" : short(v))) },
       ],
       series: [{}, ...this.series.map((s) => style(s))],
+      bands: edges.length ? [{ series: edges, fill: colour("band") }] : [],
       hooks: { setCursor: [(chart) => this.read(chart)] },
     };
     this.chart = new uPlot(options, this.data(), this.box);
@@ -133,6 +134,7 @@ function style(series) {
   if (series.kind === "marks") {
     return { label: series.label, stroke, paths: () => null, points: { show: true, size: 12, stroke, fill: colour("surface"), width: 3 } };
   }
+  if (series.kind === "edge") return { label: series.label, stroke, width: 0, points: { show: false } };
   const paths = series.kind === "steps" ? uPlot.paths.stepped({ align: 1 }) : undefined;
   const points = series.kind === "dotted" ? { show: true, size: 7, fill: stroke } : { show: false };
   return { label: series.label, stroke, width: series.width || 1.75, dash: series.dash, paths, points, spanGaps: series.kind === "steps" };
@@ -160,8 +162,16 @@ export function trajectories(box, old, observation, curves, names, height = 240)
     const measured = observation.columns[plot.variable];
     if (measured) series.push({ label: "measured", t: observation.t, values: measured, colour: "data", kind: "points" });
     for (const curve of curves) {
-      const values = curve.facts.columns[plot.variable] || (curve.facts.inputs || {})[plot.variable];
-      if (values) series.push({ label: curve.label, t: curve.facts.t, values, colour: curve.colour, dash: curve.dash });
+      const input = curve.facts.inputs?.[plot.variable];
+      if (input) series.push({ label: "input", t: curve.facts.t, values: input, colour: "input" });
+      const values = curve.facts.columns[plot.variable];
+      if (!values) continue;
+      const [lower, upper] = [curve.band?.lower[plot.variable], curve.band?.upper[plot.variable]];
+      if (lower && upper) {
+        series.push({ label: "upper end", t: curve.band.t, values: upper, colour: "band", kind: "edge" });
+        series.push({ label: "lower end", t: curve.band.t, values: lower, colour: "band", kind: "edge" });
+      }
+      series.push({ label: curve.label, t: curve.facts.t, values, colour: curve.colour, dash: curve.dash });
     }
     plot.set(series);
   }

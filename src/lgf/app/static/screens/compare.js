@@ -21,8 +21,9 @@ export default async function compare(page, list) {
       h("th", { scope: "row" }, h("a", { href: `#/run/${encodeURIComponent(facts.run)}` }, facts.run)),
       h("td", { class: "equation-cell" }, math(best.math)),
       h("td", {}, best.error_text),
-      h("td", {}, best.held_out_text || ""),
+      h("td", {}, best.prediction_text || ""),
       h("td", {}, String(best.complexity)),
+      h("td", {}, facts.view.trust),
       h("td", {}, best.stability || ""),
       h("td", {}, facts.view.problem.known.join(" ") || "nothing"),
       h("td", {}, `${facts.view.evaluations} in ${Math.round(facts.view.seconds)} s`),
@@ -33,7 +34,7 @@ export default async function compare(page, list) {
   replace(
     page.main,
     h("h1", {}, "Compare runs"),
-    h("div", { class: "scroll" }, table("Runs side by side", ["Run", "Equation", "Error", "Held out", "Length", "Stability", "Known", "Equations"], rows)),
+    h("div", { class: "scroll" }, table("Runs side by side", ["Run", "Equation", "Error", "Prediction error", "Length", "Predictions", "Stability", "Known", "Equations"], rows)),
     h("section", { "aria-labelledby": "curves" }, h("h2", { id: "curves" }, "Their curves on the data of the first"), box),
   );
   if (found.length) {

@@ -1,12 +1,13 @@
 // The result: the equation and what it is worth, its curve, the front, the equals, and everything to take away.
 
 import { get, post, runPath } from "../api.js";
-import { button, copy, field, h, replace, select, table } from "../dom.js";
+import { button, copy, field, h, replace, select, short, table } from "../dom.js";
 import { math } from "../mathml.js";
 import { clear, Plot, trajectories } from "../plots.js";
 import { finding } from "./columns.js";
 
 const LONGER = [["30", "30 seconds"], ["60", "1 minute"], ["300", "5 minutes"], ["900", "15 minutes"], ["3600", "1 hour"]];
+const VERDICTS = { confirmed: "good", refuted: "error", untested: "note" };
 const FILES = {
   "equation.tex": "LaTeX",
   "equation.py": "Python",
@@ -30,7 +31,6 @@ export default function result(page, facts, reload) {
   let experiment = 0;
   let latest = 0;
 
-  const heldOut = equations.some((e) => e.held_out_text);
   const front = new Plot({ title: "Error against length: click a point to see its equation", x: "length", log: true, height: 260, pick: (length) => {
     const near = equations.map((e, i) => [Math.abs(e.complexity - length), i]).filter(([, i]) => equations[i].front).sort((a, b) => a[0] - b[0])[0];
     if (near) look(near[1]);
@@ -45,6 +45,7 @@ export default function result(page, facts, reload) {
       h("p", { class: "lead" }, words(facts, view)),
       other,
       h("div", { class: "equation" }, math(equation.math, true)),
+      selected === chosen && h("p", { class: `finding ${VERDICTS[view.trust]}` }, view.verdict),
       h("p", {}, selected === chosen ? view.summary : `Error ${equation.error_text} of the signal.`),
       h(
         "div",
@@ -58,7 +59,7 @@ export default function result(page, facts, reload) {
   function drawConstants() {
     const equation = equations[selected];
     const body = equation.constants.map((c) =>
-      h("tr", {}, h("td", {}, h("code", {}, c.term)), h("td", {}, c.text), h("td", {}, c.error_text ? `± ${c.error_text}` : "not known"), h("td", {}, c.determined ? "" : "The data do not determine it.")),
+      h("tr", {}, h("td", {}, h("code", {}, c.term)), h("td", {}, c.text), h("td", {}, c.error_text ? `± ${c.error_text}` : "not known"), h("td", {}, c.varies ? `varies by experiment, here ${short(c.by_experiment[experiment])}` : c.determined ? "" : "The data do not determine it.")),
     );
     replace(
       constants,
@@ -81,7 +82,7 @@ export default function result(page, facts, reload) {
     if (mine !== latest || !page.current()) return;
     const observation = view.problem.experiments[experiment];
     early.textContent = curve.sentence;
-    trajectories(curves, plots, observation, [{ label: "equation", facts: curve, colour: "model" }]);
+    trajectories(curves, plots, observation, [{ label: "equation", facts: curve, colour: "model", band: curve.band }]);
     const names = Object.keys(curve.residuals.columns);
     if (residualPlots.length !== names.length) {
       clear(residualPlots);
@@ -101,7 +102,7 @@ export default function result(page, facts, reload) {
     drawConstants();
     drawCurves();
     drawFront();
-    rows.forEach((row, i) => row.setAttribute("aria-pressed", String(i === selected)));
+    for (const [see, i] of rows) see.setAttribute("aria-pressed", String(i === selected));
     page.say(equations[selected].text);
   }
 
@@ -115,22 +116,24 @@ export default function result(page, facts, reload) {
   }
 
   function equationTable(list, caption) {
+    const predicted = list.some(([e]) => e.prediction_text);
     const body = list.map(([equation, i]) => {
       const see = button("See", () => look(i), { "aria-pressed": String(i === selected), "aria-label": `See ${equation.text}` });
-      rows[i] = rows[i] || see;
+      rows.push([see, i]);
       return h(
         "tr",
         { class: equation.chosen ? "chosen" : "" },
         h("td", {}, see),
         h("td", { class: "equation-cell" }, math(equation.math), equation.chosen ? h("span", { class: "tag" }, "chosen") : null),
-        [String(equation.complexity), equation.error_text, heldOut && (equation.held_out_text || "")].filter((text) => text !== false).map((text) => h("td", { class: "number" }, text)),
+        [String(equation.complexity), equation.error_text, predicted && (equation.prediction_text || "")].filter((text) => text !== false).map((text) => h("td", { class: "number" }, text)),
       );
     });
-    return h("div", { class: "scroll" }, table(caption, ["", "Equation", "Length", "Error", ...(heldOut ? ["Held out"] : [])], body));
+    return h("div", { class: "scroll" }, table(caption, ["", "Equation", "Length", "Error", ...(predicted ? ["Prediction error"] : [])], body));
   }
 
   const numbered = equations.map((e, i) => [e, i]);
   const experiments = view.problem.experiments.map((e, i) => [String(i), e.name]);
+  const steps = numbered.filter(([e]) => e.step);
   const equals = numbered.filter(([e]) => e.equal && !e.chosen);
   replace(
     page.main,
@@ -143,7 +146,11 @@ export default function result(page, facts, reload) {
         "section",
         { "aria-labelledby": "curve" },
         h("h2", { id: "curve" }, "Curve and data"),
-        experiments.length > 1 && field(`Experiment (${view.problem.n_experiments})`, select(experiments, "0", (value) => ((experiment = Number(value)), drawCurves()))),
+        experiments.length > 1 && field(`Experiment (${view.problem.n_experiments})`, select(experiments, "0", (value) => {
+          experiment = Number(value);
+          drawCurves();
+          drawConstants();
+        })),
         curves,
         early,
         leftOver,
@@ -155,6 +162,7 @@ export default function result(page, facts, reload) {
         h("section", { "aria-labelledby": "equals" }, h("h2", { id: "equals" }, "What the data cannot tell apart"), h("p", {}, view.alternatives), equals.length > 0 && equationTable(equals, "Equations that fit about as well")),
       ),
     ),
+    steps.length > 1 && h("section", { "aria-labelledby": "ladder" }, h("h2", { id: "ladder" }, "The ladder: the simplest equation at each level of prediction"), equationTable(steps, "Equations by simplicity, each predicting better than all before it")),
     h("section", { "aria-labelledby": "front" }, h("h2", { id: "front" }, "Simpler and more accurate equations"), h("div", { class: "two wide-right" }, front.element, equationTable(numbered.filter(([e]) => e.front), "Equations by length"))),
     h("section", { "aria-labelledby": "take" }, h("h2", { id: "take" }, "Take it with you"), takeaways(facts)),
     h("section", { "aria-labelledby": "next" }, h("h2", { id: "next" }, "Go on"), h("div", { class: "row" }, goOn(page, facts, reload))),

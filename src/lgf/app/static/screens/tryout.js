@@ -23,13 +23,13 @@ export default async function tryout(page, run, which) {
   const sliders = h("div", { class: "sliders" });
   const sentence = h("p", { class: "finding warning", role: "status", hidden: true });
   const command = button("Copy the lgf command", () => copy(line(), command));
-  const constantsMoved = () => trial.constants.some((v, i) => v !== equation.constants[i].value);
+  const constantsMoved = () => trial.constants.some((v, i) => v !== equation.constants[i].by_experiment[experiment]);
 
   function reset() {
     const observation = view.problem.experiments[experiment];
     trial = {
       initial: [...equation.initial[experiment]],
-      constants: equation.constants.map((c) => c.value),
+      constants: equation.constants.map((c) => c.by_experiment[experiment]),
       inputs: {},
       end: observation.t[observation.t.length - 1],
     };
@@ -40,16 +40,19 @@ export default async function tryout(page, run, which) {
   // One request at a time; when it is back, the newest wish goes out.
   let busy = false;
   let wished = false;
+  let band = null; // it takes longer than the curve, so it is asked for when the sliders rest
+  let settled = 0;
   async function solve() {
     wished = true;
+    band = null;
+    clearTimeout(settled);
+    settled = setTimeout(drawBand, 200);
     if (busy) return;
     busy = true;
     while (wished && page.current()) {
       wished = false;
-      const initial = Object.fromEntries(equation.variables.map((name, i) => [name, trial.initial[i]]));
-      const moved = constantsMoved() ? { constants: trial.constants } : {};
       try {
-        last = await post(runPath(run, "/simulate"), { equation: number, experiment, initial, ...moved, inputs: trial.inputs, end: trial.end });
+        last = await post(runPath(run, "/simulate"), asked());
         tell(last.sentence);
         draw();
       } catch (error) {
@@ -57,6 +60,20 @@ export default async function tryout(page, run, which) {
       }
     }
     busy = false;
+  }
+
+  function asked() {
+    const initial = Object.fromEntries(equation.variables.map((name, i) => [name, trial.initial[i]]));
+    const moved = constantsMoved() ? { constants: trial.constants } : {};
+    return { equation: number, experiment, initial, ...moved, inputs: trial.inputs, end: trial.end };
+  }
+
+  async function drawBand() {
+    const question = asked();
+    const found = await post(runPath(run, "/band"), question).catch(() => null);
+    if (!page.current() || busy || JSON.stringify(question) !== JSON.stringify(asked())) return;
+    band = found;
+    draw();
   }
 
   function tell(text) {
@@ -68,7 +85,7 @@ export default async function tryout(page, run, which) {
     const observation = view.problem.experiments[experiment];
     const measured = Object.keys(observation.columns);
     const states = equation.variables.filter((name) => !name.endsWith("'") && !measured.includes(name));
-    trajectories(box, plots, observation, [{ label: "equation", facts: last, colour: "model" }], [...measured, ...states, ...Object.keys(last.inputs)], 260);
+    trajectories(box, plots, observation, [{ label: "equation", facts: last, colour: "model", band }], [...measured, ...states, ...Object.keys(last.inputs)], 260);
     command.disabled = constantsMoved();
     command.title = command.disabled ? "The command line solves the equation with its own constants." : "";
   }
@@ -154,7 +171,10 @@ export default async function tryout(page, run, which) {
     h("div", { class: "two wide-left" }, h("section", { "aria-label": "Curve" }, sentence, box, h("div", { class: "row" }, button("Download CSV", table), command)), sliders),
   );
   reset();
-  return () => clear(plots);
+  return () => {
+    clearTimeout(settled);
+    clear(plots);
+  };
 }
 
 function quote(text) {
