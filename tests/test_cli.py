@@ -58,7 +58,7 @@ def test_discover_prints_the_equation_alone_and_writes_a_folder(capsys):
     written = {p.name for p in Path("run").iterdir()}
     assert written == {
         "run.json", "candidates.jsonl", "front.csv", "equation.json", "equation.tex", "equation.py",
-        "trajectory.png", "front.png", "history.png", "report.html",
+        "trajectory.png", "front.png", "history.png", "report.html", "progress.json",
     }  # fmt: skip
     front = list(csv.DictReader(io.StringIO(Path("run/front.csv").read_text())))
     assert [row["equation"] for row in front if row["chosen"] == "True"] == [told.out.strip()]
