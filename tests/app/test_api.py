@@ -22,7 +22,7 @@ def add(site, content, name="table.csv"):
 
 def roles(*texts):
     pairs = (text.partition(" ") for text in texts)
-    return [{"role": role, "derivative": int(derivative or 0)} for role, _, derivative in pairs]
+    return [{"role": role, "derivative": int(derivative) if derivative else None} for role, _, derivative in pairs]
 
 
 def test_the_roles_are_guessed_and_can_be_changed(site):
@@ -30,6 +30,7 @@ def test_the_roles_are_guessed_and_can_be_changed(site):
     id = add(site, table).json["id"]
     facts = site.client.post(f"/api/data/{id}/check").json
     assert [c["role"] for c in facts["table"]["columns"]] == ["time", "input", "value", "value", "unused"]
+    assert [c["variable"] for c in facts["table"]["columns"]] == [None, None, "u", "u''", None]
     assert facts["problem"]["experiments"][0]["columns"].keys() == {"u", "u''"}
     assert len(facts["table"]["rows"]) == 20
     form = {"columns": roles("time", "unused", "value", "unused", "unused")}
@@ -37,6 +38,20 @@ def test_the_roles_are_guessed_and_can_be_changed(site):
     assert changed["error"] is None
     assert changed["problem"]["inputs"] == []  # a column that is not used is not guessed again
     assert changed["problem"]["variables"] == ["u", "u'"]
+
+
+def test_derivatives_follow_names_or_the_user(site):
+    table = b"t,x,v,y,w\n" + b"".join(b"%d,%d,%d,%d,%d\n" % (i, i * i, 2 * i, i % 5, i % 7) for i in range(30))
+    id = add(site, table).json["id"]
+
+    def taken(*texts):
+        facts = site.client.post(f"/api/data/{id}/check", {"columns": roles(*texts)}).json
+        return [c["variable"] for c in facts["table"]["columns"]], facts["error"]
+
+    assert taken("time", "value", "value", "unused", "unused") == ([None, "u", "u'", None, None], None)
+    assert taken("time", "value", "value 2", "unused", "unused") == ([None, "u", "u''", None, None], None)
+    assert taken("time", "value", "unused", "value", "unused") == ([None, "x", None, "y", None], None)
+    assert taken("time", "value", "unused", "value", "value 1")[0] == [None, "x", None, "y", "w'"]
 
 
 @pytest.mark.parametrize(("columns", "sentence"), [

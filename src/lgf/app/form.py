@@ -1,11 +1,13 @@
 """The form of the page: what each column is and what is known, as a `Request`."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lgf.data import Knowledge, Problem, Record, Table, make_inputs, read_observations
-from lgf.data.column_roles import DEFAULT_INPUT, DEFAULT_STATE, Roles, guess_roles
+from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
+from lgf.data.column_variables import column_variables
 from lgf.errors import LgfError
 from lgf.expression.frame import HIGHEST_ORDER, Variable
 from lgf.runs.presets import grammar_named, preset_named, with_budget
@@ -21,10 +23,10 @@ class _Strict(BaseModel):
 
 
 class ColumnUse(_Strict):
-    """The role of one column; of a measured one also the derivative that it holds."""
+    """The role of one column; of a measured one also the derivative that it holds, None if its name says it."""
 
     role: Role
-    derivative: Annotated[int, Field(ge=0, le=HIGHEST_ORDER)] = 0
+    derivative: Annotated[int, Field(ge=0, le=HIGHEST_ORDER)] | None = None
 
 
 class Input(_Strict):
@@ -73,14 +75,18 @@ def read_form(answers: Any) -> Form:
 def form_of_record(record: Record, table: Table) -> dict[str, Any]:
     """The answers that describe a shipped record."""
     roles = guess_roles(table, record.time, record.value, record.derivative, None, record.experiment, None)
-    start = dict(enumerate(record.initial or ()))
+    uses = list(column_uses(table, roles))
+    for position, derivative in zip(roles.values, record.derivative, strict=True):
+        uses[position] = ColumnUse(role="value", derivative=derivative or None)
+    states = list(dict.fromkeys(v.name for v in roles.variables))
+    named = [Variable(states[0], d) if len(states) == 1 else Variable(s) for d, s in enumerate(states * HIGHEST_ORDER)]
     return {
-        "columns": [use.model_dump() for use in column_uses(table, roles)],
+        "columns": [use.model_dump() for use in uses],
         "order": record.order,
         "stable": record.stable,
         "forced": record.forced,
         "inputs": [] if record.forcing is None else [{"name": DEFAULT_INPUT, "formula": record.forcing}],
-        "initial": {str(Variable(DEFAULT_STATE, d)): value for d, value in start.items()},
+        "initial": {str(v): value for v, value in zip(named, record.initial or (), strict=False)},
     }
 
 
@@ -88,8 +94,8 @@ def column_uses(table: Table, roles: Roles) -> tuple[ColumnUse, ...]:
     """The roles, column by column."""
     uses = [ColumnUse(role="unused")] * len(table.names)
     uses[roles.time] = ColumnUse(role="time")
-    for position, variable in zip(roles.values, roles.variables, strict=True):
-        uses[position] = ColumnUse(role="value", derivative=variable.derivative)
+    for position in roles.values:
+        uses[position] = ColumnUse(role="value")
     for _, position in roles.inputs:
         uses[position] = ColumnUse(role="input")
     if roles.experiment is not None:
@@ -110,6 +116,24 @@ def checked_uses(table: Table, form: Form) -> tuple[ColumnUse, ...]:
     if form.columns is None or len(form.columns) != len(table.names):
         raise LgfError(f"{table.source} has {len(table.names)} columns; say what each of them is.")
     return form.columns
+
+
+def derivatives(table: Table, uses: Sequence[ColumnUse]) -> list[int] | dict[str, int] | None:
+    """The derivatives of the measured columns as `read_observations` takes them; None leaves them to the names."""
+    measured = [(table.names[k], use.derivative) for k, use in enumerate(uses) if use.role == "value"]
+    chosen = {name: derivative for name, derivative in measured if derivative is not None}
+    if not chosen:
+        return None
+    spelled = column_variables([name for name, _ in measured])
+    orders = [v.derivative if d is None else d for v, (_, d) in zip(spelled, measured, strict=True)]
+    return orders if len(set(orders)) == len(orders) else chosen  # different derivatives are those of one state
+
+
+def variables(table: Table, uses: Sequence[ColumnUse]) -> dict[int, str]:
+    """What each measured column was taken for, by position."""
+    measured = [k for k, use in enumerate(uses) if use.role == "value"]
+    taken = column_variables([table.names[k] for k in measured], derivatives(table, uses)) if measured else ()
+    return {k: str(v) for k, v in zip(measured, taken, strict=True)}
 
 
 def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
@@ -135,7 +159,7 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
         reduced,
         time=places["time"][0],
         value=places["value"],
-        derivative=[uses[used[i]].derivative for i in places["value"]],
+        derivative=derivatives(table, uses),
         forcing=places["input"] or None,
         experiment=places["experiment"][0] if places["experiment"] else None,
         weight=places["weight"][0] if places["weight"] else None,

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from lgf.app.form import ColumnUse
+from lgf.app.form import ColumnUse, variables
 from lgf.app.thinning import thinned_rows
 from lgf.data import Finding, Observation, Problem, Table
+from lgf.errors import LgfError
 from lgf.runs.serialisation import for_page
 
 Facts = dict[str, Any]
@@ -17,8 +18,15 @@ MOST_EXPERIMENTS = 50  # most experiments that the page shows
 
 def table_view(table: Table, uses: tuple[ColumnUse, ...]) -> Facts:
     """Names, roles and first rows of a table."""
+    try:
+        taken = variables(table, uses)
+    except LgfError:  # the problem is refused with the same sentence
+        taken = {}
     cells = [[_cell(column[row]) for column in table.columns] for row in range(min(len(table), FIRST_ROWS))]
-    columns = [{"name": name, **use.model_dump()} for name, use in zip(table.names, uses, strict=True)]
+    columns = [
+        {"name": name, **use.model_dump(), "variable": taken.get(k)}
+        for k, (name, use) in enumerate(zip(table.names, uses, strict=True))
+    ]
     return {"name": table.source, "columns": columns, "rows": cells, "n_rows": len(table)}
 
 

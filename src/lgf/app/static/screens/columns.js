@@ -7,9 +7,9 @@ import { knowledge } from "./knowledge.js";
 
 const ROLES = [
   ["time", "Time"],
-  ["value 0", "Measured"],
-  ["value 1", "Measured: its rate of change (u')"],
-  ["value 2", "Measured: its acceleration (u'')"],
+  ["value", "Measured"],
+  ["value 1", "Measured: a rate of change (velocity)"],
+  ["value 2", "Measured: an acceleration"],
   ["input", "Known input"],
   ["experiment", "Names the experiment"],
   ["weight", "Weight of the sample"],
@@ -90,14 +90,15 @@ export default async function columns(page, id) {
         h("span", { class: "name" }, column.name),
         select(
           ROLES,
-          column.role === "value" ? `value ${column.derivative}` : column.role,
+          column.role === "value" && column.derivative ? `value ${column.derivative}` : column.role,
           (value) => {
             const [role, derivative] = value.split(" ");
-            form.columns[i] = { role, derivative: Number(derivative || 0) };
+            form.columns[i] = { role, derivative: derivative ? Number(derivative) : null };
             look();
           },
           { id: `role-${i}`, "aria-label": `Role of column ${column.name}` },
         ),
+        h("small", { class: "quiet" }, column.variable ? `called ${column.variable}` : "\u00a0"),
       ),
     );
     const rows = table.rows.map((cells) => h("tr", {}, cells.map((cell, i) => h("td", { class: table.columns[i].role === "unused" ? "quiet" : "" }, cell))));
