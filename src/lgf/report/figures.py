@@ -10,24 +10,33 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lgf.expression.frame import Variable
+from lgf.report.phase_portrait import phase_portrait
 from lgf.runs.bands import Bands
 from lgf.runs.request import Run
 
 MOST_EXPERIMENTS = 6  # most experiments in one figure
+MOST_PANELS = 12
 INTERVAL = 0.9  # of the band around the solution
 _MEASURED, _MODEL, _QUIET = "#7a8794", "#c23b22", "#d9dee3"
 
 
 def figures(run: Run) -> dict[str, Figure]:
     """All figures of the run by name."""
-    return {"trajectory": trajectory_figure(run), "front": front_figure(run), "history": history_figure(run)}
+    portrait = phase_portrait(run)
+    return {
+        "trajectory": trajectory_figure(run),
+        **({} if portrait is None else {"phase": portrait}),
+        "front": front_figure(run),
+        "history": history_figure(run),
+    }
 
 
 def trajectory_figure(run: Run) -> Figure:
     """Measured samples, the solution with its band, and the residuals for each experiment."""
     observations = run.request.problem.observations
-    drawn = range(min(len(observations), MOST_EXPERIMENTS))
-    panels = [(e, variable) for e in drawn for variable in observations[e].columns]
+    shown = [_shown(run, e) for e in range(len(observations))]
+    drawn = range(min(len(observations), max(1, min(MOST_EXPERIMENTS, MOST_PANELS // len(shown[0])))))
+    panels = [(e, variable) for e in drawn for variable in shown[e]]
     figure = _figure(9.0, 1.2 + 2.6 * len(panels))
     heights = [height for _ in panels for height in (3, 1)]
     axes = figure.subplots(2 * len(panels), 1, gridspec_kw={"height_ratios": heights}, squeeze=False)[:, 0]
@@ -40,16 +49,26 @@ def trajectory_figure(run: Run) -> Figure:
     return figure
 
 
+def _shown(run: Run, experiment: int) -> list[Variable]:
+    """The measured columns of the experiment, then the states that it does not measure."""
+    observation = run.request.problem.observations[experiment]
+    return [*observation.columns, *(Variable(name) for name in run.frame.names if name not in observation.states)]
+
+
 def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variable) -> None:
     observation = run.request.problem.observations[experiment]
-    t, values = observation.t, observation.values[:, observation.columns.index(variable)]
+    t, values = observation.t, observation.column(variable)
     fine = np.union1d(t, np.linspace(t[0], t[-1], 1000))
     solved = run.trajectory(experiment, fine)
-    above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
     above.plot(fine, solved[variable], color=_MODEL, linewidth=1.5, label="equation")
     above.set_ylabel(str(variable), parse_math=False)
     above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may contain dollar signs
+    if values is None:
+        above.set_title("not measured here", fontsize=8, loc="right")
+        below.set_axis_off()
+        return
     above.tick_params(labelbottom=False)
+    above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured", zorder=2.5)
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.25 * (high - low) or 1.0
     above.set_ylim(low - margin, high + margin)

@@ -9,8 +9,10 @@ from typing import Any
 
 from lgf.equation.system import System
 from lgf.expression.print import format_number
+from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
 from lgf.report.figures import figures, png
 from lgf.report.percentages import percentage
+from lgf.report.phase_portrait import has_field
 from lgf.report.verdict import verdict
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
@@ -45,7 +47,12 @@ def report(run: Run, images: dict[str, bytes]) -> str:
         _paragraph(summary(run)),
         _paragraph(verdict(run)),
         _section("Constants", _constants(run.system), _initial(run)),
-        _section("Stability", _paragraph(stability(run))),
+        _section(
+            "Stability and equilibria",
+            _paragraph(stability(run)),
+            _paragraph(equilibrium_sentence(run)),
+            _table(equilibrium_rows(run)) if equilibrium_rows(run) else "",
+        ),
         _section(
             "Trajectory",
             _image(images["trajectory"], "Measured samples and the solution of the equation."),
@@ -53,7 +60,9 @@ def report(run: Run, images: dict[str, bytes]) -> str:
                 "Nine of ten new measurements are expected within the shaded band. It holds the noise, the uncertainty "
                 "of constants and initial state, and the choice among equally good equations."
             ),
+            _table(state_rows(run)),
         ),
+        _portrait(run, images.get("phase")),
         _section(
             "Equally good equations",
             _paragraph(alternatives(run)),
@@ -128,6 +137,18 @@ def stability(run: Run) -> str:
     if assessed is None:
         return "Stability was not assessed, because the equation could not be solved over the record."
     return f"The system without its input is {assessed.verdict.value}: {assessed.reason.rstrip('.')}."
+
+
+def _portrait(run: Run, image: bytes | None) -> str:
+    if image is None:
+        return ""
+    sentences = ["Each trajectory begins at its arrowhead."]
+    if not has_field(run):
+        sentences.append("No vector field is drawn, because the rates depend on time or on an input too.")
+    elif run.frame.dimension > 2:
+        sentences.append("The arrows are the vector field in a plane, with all other variables at their mean.")
+    picture = _image(image, "Trajectories, vector field and equilibria in planes of two variables.")
+    return _section("Phase portrait", picture, _paragraph(" ".join(sentences)))
 
 
 def alternatives(run: Run) -> str:
