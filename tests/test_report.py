@@ -41,7 +41,7 @@ def test_the_report_needs_nothing_from_outside(duffing, tmp_path):
     text = path.read_text(encoding="utf-8")
     page = parsed(text)
     assert "script" not in page.seen
-    assert len(page.links) == 3
+    assert len(page.links) == 4
     assert all(link.startswith("data:image/png;base64,") for link in page.links)
     assert not re.search(r"https?://|@import|url\(", text)
     for name, figure in figures(duffing).items():
@@ -51,7 +51,15 @@ def test_the_report_needs_nothing_from_outside(duffing, tmp_path):
 def test_the_report_says_what_a_reader_needs(duffing):
     text = html.unescape(report(duffing, IMAGES))
     assert str(duffing.system) in text
-    for title in ("Constants", "Stability", "Trajectory", "Knowledge given by the user", "Data", "Search", "Settings"):
+    for title in (
+        "Constants",
+        "Stability and equilibria",
+        "Trajectory",
+        "Knowledge given by the user",
+        "Data",
+        "Search",
+        "Settings",
+    ):
         assert f"<h2>{title}</h2>" in text
     assert "The equation is of order 2; only such equations were proposed." in text
     assert "driven by F = cos(2*t); given to every equation." in text

@@ -1,6 +1,7 @@
 """Several states and several inputs through the public doors: estimator, command line, run folders."""
 
 import csv
+import html
 import io
 import json
 import pickle
@@ -20,7 +21,9 @@ from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
 from lgf.grammar import load_grammar
+from lgf.report.equilibria import state_rows
 from lgf.report.page import write_report
+from lgf.report.phase_portrait import phase_portrait
 from lgf.runs.folder import FORMAT, front_rows, read_journal, read_request, read_run, write_run
 from lgf.runs.journal import Journal
 from lgf.runs.request import Request, execute
@@ -217,6 +220,30 @@ def test_an_estimator_of_two_states_is_saved_and_pickled(fitted, tmp_path):
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
     assert again.equation_ == fitted.equation_
     assert again.equation_.to_dict() == System.from_dict(json.loads(json.dumps(again.equation_.to_dict()))).to_dict()
+
+
+def test_the_report_shows_every_state_the_phase_portrait_and_the_equilibria(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    text = html.unescape((tmp_path / "run/report.html").read_text())
+    for words in ("<h2>Phase portrait</h2>", "<td>saddle</td>", "<td>centre</td>", "<td>hare</td>", "<td>lynx</td>"):
+        assert words in text
+    assert "has 2 equilibria within ten times the range of the data." in text
+    assert (tmp_path / "run/phase.png").read_bytes().startswith(b"\x89PNG")
+    rows = {row["measured"]: row for row in state_rows(fitted.run_)}
+    residuals = fitted.predict(T) - both(START)
+    for k, name in enumerate(("hare", "lynx")):
+        error = np.sqrt(np.mean(residuals[:, k] ** 2))
+        assert float(rows[name]["root mean square error"]) == pytest.approx(error, rel=0.01)
+
+
+def test_the_phase_portrait_has_the_trajectory_and_the_equilibria(fitted):
+    (axes,) = phase_portrait(fitted.run_).axes
+    curve = axes.lines[0]
+    expected = fitted.predict(np.linspace(0, 20, 600))
+    np.testing.assert_allclose(np.column_stack(curve.get_data()), expected, rtol=1e-6)
+    points = [line.get_data() for line in axes.lines if line.get_marker() == "o"]
+    assert len(points) == 2
+    np.testing.assert_allclose(np.ravel(points[0]), [4.0, 2.75], rtol=0.05)
 
 
 # Two states and two inputs, in a folder

@@ -60,6 +60,8 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variab
     t, values = observation.t, observation.column(variable)
     fine = np.union1d(t, np.linspace(t[0], t[-1], 1000))
     solved = run.trajectory(experiment, fine)
+    if values is not None:
+        above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
     above.plot(fine, solved[variable], color=_MODEL, linewidth=1.5, label="equation")
     above.set_ylabel(str(variable), parse_math=False)
     above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may contain dollar signs
@@ -68,7 +70,6 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variab
         below.set_axis_off()
         return
     above.tick_params(labelbottom=False)
-    above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured", zorder=2.5)
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.25 * (high - low) or 1.0
     above.set_ylim(low - margin, high + margin)
