@@ -16,6 +16,7 @@ COMMANDS = {
     "clean": ("clean", "textbook systems without noise: are the right terms found?"),
     "real": ("real.running", "real records: forecasts and left-out experiments beside naive predictions"),
     "bands": ("bands", "how often 90 % bands hold samples that were not seen"),
+    "suggest": ("suggesting", "is the truth chosen after a second record as suggested, or from a random start?"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }

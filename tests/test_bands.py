@@ -6,31 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
+from tests.given_equations import fitted
 
-from lgf import LatentGrammarFlow
 from lgf.errors import LgfError
 from lgf.fit.sharing import Sharing, Varying
 from lgf.runs.bands import Bands, quantiles
 from lgf.runs.folder import read_run, write_run
 from lgf.runs.posterior import correlation_time, make_posterior
-from lgf.search.settings import DiscoverySettings, EnumerationSettings, ProposerShare
-
-
-class Silent:
-    """A proposer that proposes nothing, so that only the equations given are fitted."""
-
-    def ask(self, n):
-        return []
-
-    def tell(self, population):
-        pass
-
-
-def fitted(equations, t, values, **data):
-    settings = DiscoverySettings(enumeration=EnumerationSettings(iterations=0), proposers=(ProposerShare("none", 1.0),))
-    return LatentGrammarFlow(settings=settings, warm_start=equations, proposers={"none": lambda *_: Silent()}).fit(
-        t, values, **data
-    )
 
 
 @pytest.fixture(scope="module")

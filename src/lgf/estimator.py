@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from lgf.data import Knowledge, Problem, observations_from_arrays
+from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
 from lgf.errors import LgfError, quoted
 from lgf.report.page import write_report
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.request import Request, Run, execute, warn
+from lgf.runs.suggestion import Allowed, Suggestion, allowed_starts, suggest
 from lgf.search.mixture import MakeProposer
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
@@ -228,6 +229,30 @@ class LatentGrammarFlow(BaseEstimator):
         if interval is None:
             return self.run_.simulate(times, start, inputs, experiment)
         return Bands(self.run_).of_simulation(times, start, inputs, interval, experiment)
+
+    def suggest(
+        self,
+        n: int = 1,
+        *,
+        starts: Mapping[str, Sequence[float]] | None = None,
+        durations: Sequence[float] | None = None,
+        samples: int | None = None,
+        forcings: Sequence[Any] | None = None,
+    ) -> list[Suggestion]:
+        """The n experiments that tell the equally good equations apart best: print them, or use .start .t .inputs.
+
+        `starts` are ranges of initial values by variable, {"u": (-1, 2)}; `durations` and `forcings` are lists to
+        choose from; `samples` is the number of samples. What is not given is as in the data.
+        """
+        check_is_fitted(self, "run_")
+        window = self.run_.request.problem.observations[0].t
+        allowed = Allowed(
+            starts=allowed_starts(starts or {}),
+            durations=None if durations is None else tuple(_numbers(durations, "durations").tolist()),
+            samples=samples,
+            inputs=None if forcings is None else tuple(make_inputs(_arrays(f), window) for f in forcings),
+        )
+        return suggest(self.run_, n, allowed)
 
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""

@@ -1,4 +1,4 @@
-"""The commands `check`, `simulate`, `plot` and `records`."""
+"""The commands `check`, `simulate`, `plot`, `suggest` and `records`."""
 
 import csv
 import io
@@ -140,6 +140,40 @@ def plot(run: RunFolder) -> None:
     from lgf.runs.folder import read_run
 
     typer.echo(write_report(read_run(run), run))
+
+
+def suggest(
+    run: RunFolder,
+    n: Annotated[int, typer.Option("--n", help="Number of experiments, each after those before it.")] = 1,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(help="Allowed initial values, as u=-1:2. Repeatable. Default: range of the data."),
+    ] = None,
+    duration: Annotated[list[float] | None, typer.Option(help="Allowed duration. Repeatable.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Number of samples. Default: as in the data.")] = None,
+    forcing: ForcingFormula = None,
+) -> None:
+    """Suggest the experiment that tells the equally good equations of a run apart, and draw their predictions."""
+    from lgf.cli.problem import parse_bounds, parse_inputs
+    from lgf.data import make_inputs
+    from lgf.report.figures import png, suggestion_figure
+    from lgf.runs.folder import read_run, write_atomically
+    from lgf.runs.suggestion import Allowed, allowed_starts
+    from lgf.runs.suggestion import suggest as suggest_experiments
+
+    result = read_run(run)
+    window = result.request.problem.observations[0].t
+    allowed = Allowed(
+        starts=allowed_starts(parse_bounds(start) or {}),
+        durations=tuple(duration) if duration else None,
+        samples=samples,
+        inputs=(make_inputs(parse_inputs(forcing), window),) if forcing else None,
+    )
+    for number, suggestion in enumerate(suggest_experiments(result, n, allowed), start=1):
+        path = run / f"suggestion-{number}.png"
+        write_atomically(path, png(suggestion_figure(suggestion)))
+        typer.echo(f"{number}. {suggestion}")
+        typer.echo(f"   {path}")
 
 
 def records() -> None:

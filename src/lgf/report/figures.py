@@ -13,6 +13,7 @@ from lgf.expression.frame import Variable
 from lgf.report.phase_portrait import phase_portrait
 from lgf.runs.bands import Bands
 from lgf.runs.request import Run
+from lgf.runs.suggestion import Suggestion
 
 MOST_EXPERIMENTS = 6  # most experiments in one figure
 MOST_PANELS = 12
@@ -121,6 +122,28 @@ def history_figure(run: Run) -> Figure:
     axes.set_ylabel("objective (smaller is better)")
     if run.history:
         axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def suggestion_figure(suggestion: Suggestion) -> Figure:
+    """The measured variables of a suggested experiment as each equation predicts them, with the noise around one."""
+    figure = _figure(8.0, 1.0 + 2.8 * len(suggestion.noise))
+    grid = figure.subplots(len(suggestion.noise), 1, squeeze=False, sharex=True)[:, 0]
+    for axes, (variable, noise) in zip(grid, suggestion.noise.items(), strict=True):
+        chosen = suggestion.trajectories[0]
+        axes.fill_between(
+            chosen.t, chosen[variable] - 2 * noise, chosen[variable] + 2 * noise, color=_MODEL, alpha=0.15, linewidth=0
+        )
+        for k, (system, trajectory) in enumerate(zip(suggestion.equations, suggestion.trajectories, strict=True)):
+            style = {"color": _MODEL, "linewidth": 2.0, "zorder": 3} if k == 0 else {"linewidth": 1.0}
+            axes.plot(trajectory.t, trajectory[variable], label="; ".join(str(system).splitlines()), **style)
+        low, high = np.nanmin(chosen[variable]), np.nanmax(chosen[variable])
+        margin = max(0.6 * (high - low), 6 * noise)
+        axes.set_ylim(low - margin, high + margin)
+        axes.set_ylabel(str(variable), parse_math=False)
+    grid[0].legend(fontsize=7, frameon=False)
+    grid[0].set_title("predictions of equally good equations; band: twice the noise", fontsize=9, loc="left")
+    grid[-1].set_xlabel("t")
     return figure
 
 

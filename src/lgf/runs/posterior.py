@@ -7,6 +7,7 @@ is eliminated, so that experiments add their information about the common consta
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,16 +56,68 @@ class Posterior:
         Constants that vary are those of `experiment`. For a new one they have their means, and their spread between
         experiments counts as uncertainty.
         """
-        fit, p = self.candidate.fit, len(self.deviation)
         if experiment is None:
-            values, covariance = np.asarray(fit.values), self._covariance(self.information.sum(axis=0), fit.values)
-            varying = self.deviation > 0
-            covariance[varying, :] = covariance[:, varying] = 0.0
-            covariance[varying, varying] = self.deviation[varying] ** 2 * (1 + 1 / len(self.constants))
+            values, covariance = self.candidate.fit.values, self._new_covariance
         else:
+            p = len(self.deviation)
             values, covariance = self.constants[experiment], self._own_covariance(experiment)[:p, :p]
-        mean, jacobian = _derivatives(self.candidate, values, start, np.zeros(0, int), t[0], t, inputs, None)
+        none = np.zeros(0, int)
+        mean, jacobian = _derivatives(self.candidate, np.asarray(values), start, none, t[0], t, inputs, None)
         return mean, _spread(jacobian, covariance)
+
+    def of_plan(
+        self,
+        start: Mapping[Variable, float],
+        t: np.ndarray,
+        inputs: Mapping[str, Forcing],
+        noise: Mapping[Variable, float],
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """(mean [M], covariance [M, M]) of the variables in `noise` in a planned experiment, in units of that noise.
+
+        All samples of a variable follow each other. Initial values that were fitted in the data are uncertain by the
+        range of their variable. None if the plan cannot be solved.
+        """
+        values, state = np.asarray(self.candidate.fit.values), self.start_of(start)
+        unknown = _unknown(self.candidate.skeleton, self.run.request.problem.observations[0])
+        mean, jacobian = _derivatives(self.candidate, values, state, unknown, t[0], t, inputs, None)
+        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(jacobian))):
+            return None
+        ranges = np.ptp(self._states, axis=0)[unknown]
+        covariance = np.zeros((jacobian.shape[2], jacobian.shape[2]))
+        p = len(values)
+        covariance[:p, :p] = self._new_covariance
+        covariance[range(p, len(covariance)), range(p, len(covariance))] = ranges**2
+        columns = [self.candidate.skeleton.frame.columns.index(v) for v in noise]
+        scale = 1.0 / np.array(list(noise.values()))
+        slopes = np.concatenate([jacobian[:, c] * s for c, s in zip(columns, scale, strict=True)])
+        return (mean[:, columns] * scale).T.ravel(), slopes @ covariance @ slopes.T
+
+    def start_of(self, start: Mapping[Variable, float]) -> np.ndarray:
+        """The initial state with these values; others are those of the nearest state on the solutions over the data."""
+        variables = self.candidate.skeleton.frame.variables
+        known = [k for k, v in enumerate(variables) if v in start]
+        given = np.array([start[variables[k]] for k in known])
+        size = np.maximum(np.ptp(self._states[:, known], axis=0), 1e-300)
+        nearest = np.argmin(np.sum(((self._states[:, known] - given) / size) ** 2, axis=1))
+        state = self._states[nearest].copy()
+        state[known] = given
+        return state
+
+    @cached_property
+    def _states(self) -> np.ndarray:
+        """The states [N, n] on the solutions over the data."""
+        observations = self.run.request.problem.observations
+        n = self.candidate.skeleton.frame.dimension
+        return np.concatenate([self._sensitivity(e, o.t)[0][:, :n] for e, o in enumerate(observations)])
+
+    @cached_property
+    def _new_covariance(self) -> np.ndarray:
+        """Covariance of the constants of a new experiment."""
+        covariance = self._covariance(self.information.sum(axis=0), self.candidate.fit.values)
+        varying = self.deviation > 0
+        covariance[varying, :] = covariance[:, varying] = 0.0
+        covariance[varying, varying] = self.deviation[varying] ** 2 * (1 + 1 / len(self.constants))
+        return covariance
 
     def _own_covariance(self, experiment: int) -> np.ndarray:
         """Covariance of the constants of this experiment and of its unknown initial values."""
