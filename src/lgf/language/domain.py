@@ -1,6 +1,7 @@
 """Whether an expression is defined everywhere on the ranges of its variables."""
 
 import math
+import sys
 from collections.abc import Mapping
 
 from lgf.expression.frame import Variable
@@ -46,7 +47,9 @@ def _interval(e: Expression, ranges: Ranges) -> Interval | None:
     if len(known) < len(inside):
         return None
     if head == "+":
-        return sum(low for low, _ in known), sum(high for _, high in known)
+        low, high = sum(low for low, _ in known), sum(high for _, high in known)
+        # A trajectory does not meet the point at which all of several variables vanish: 1/(x^2 + y^2) is defined.
+        return (sys.float_info.min, high) if low == 0.0 and all(low == 0.0 for low, _ in known) else (low, high)
     if head == "*":
         result = (1.0, 1.0)
         for interval in known:
@@ -65,17 +68,24 @@ def _power(base: Interval | None, exponent: Expression, exponents: Interval | No
             raise _UndefinedError
         if exponents is None:
             return None
-        ends = [math.pow(b, p) if b > 0.0 else 0.0 for b in base for p in exponents]
+        ends = [_real_power(b, p) for b in base for p in exponents]
         return min(ends), max(ends)
     p = exponent.args[0]
     if not p.is_integer() and low <= 0.0:
         raise _UndefinedError
     if p < 0.0 and low <= 0.0 <= high:
         raise _UndefinedError
-    ends = [low**p, high**p]
+    ends = [_real_power(low, p), _real_power(high, p)]
     if p.is_integer() and p % 2 == 0 and low < 0.0 < high:
         ends.append(0.0)
     return min(ends), max(ends)
+
+
+def _real_power(base: float, exponent: float) -> float:
+    try:
+        return base**exponent
+    except OverflowError:
+        return math.inf
 
 
 def _function(name: str, argument: Interval) -> Interval:

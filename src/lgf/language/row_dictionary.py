@@ -51,7 +51,7 @@ def row_dictionary(grammar: Grammar, frame: Frame, row: int) -> RowDictionary:
     symbols = summand_symbols(rules)
     for bits, derivation in enumerate_derivations(rules, MAX_BITS, MAX_DERIVATIONS, start=rules.summand):
         text = spell(rules, derivation, symbols)
-        parts = parts_of(read_expression(text, frame))
+        parts = _parts(text, frame)
         if len(parts) > 1:
             raise LgfError(
                 f"the summand {text} of grammar {quoted(grammar.name)} is a sum of {len(parts)} terms; make each of "
@@ -60,6 +60,11 @@ def row_dictionary(grammar: Grammar, frame: Frame, row: int) -> RowDictionary:
         if parts:
             terms[parts[0]] += 2.0**-bits
     return RowDictionary(dict(terms), _headers(rules, frame))
+
+
+@lru_cache(maxsize=50_000)  # the rows of a frame have most texts in common
+def _parts(text: str, frame: Frame) -> tuple[Expression, ...]:
+    return parts_of(read_expression(text, frame))
 
 
 def _headers(rules: Grammar, frame: Frame) -> tuple[Header, ...]:

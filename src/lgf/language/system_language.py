@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from lgf.data.problem import Problem
-from lgf.data.row_knowledge import allowed, fixed, required, row_knowledge
+from lgf.data.row_knowledge import RowKnowledge, allowed, fixed, required, row_knowledge
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.structure import shifted
 from lgf.expression.canonical import canonical, to_terms
@@ -154,9 +154,10 @@ class SystemLanguage:
         """The cheapest structure of each row of a skeleton of this frame; of infinite bits where it cannot be said."""
         if skeleton.frame != self.frame or skeleton.right_sides is None:
             return (RowStructure((), ONE, math.inf),) * len(self.frame.states)
-        return tuple(self._row_structure(i, right) for i, right in enumerate(skeleton.right_sides))
+        return tuple(self.row_structure(i, right) for i, right in enumerate(skeleton.right_sides))
 
-    def _row_structure(self, row: int, right: Expression) -> RowStructure:
+    def row_structure(self, row: int, right: Expression) -> RowStructure:
+        """The cheapest structure of this right-hand side in the row; of infinite bits if it cannot be said."""
         known = self.rows[row].known
         if known is not None:
             return RowStructure((), ONE, 0.0, known)
@@ -170,7 +171,15 @@ def make_system_language(
     grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges = MappingProxyType({})
 ) -> SystemLanguage:
     """The language for systems of this frame, restricted by what is known; a missing range restricts nothing."""
-    known = row_knowledge(problem.knowledge, frame)
+    return _restricted(grammar, frame, ranges, row_knowledge(problem.knowledge, frame))
+
+
+def unrestricted(grammar: Grammar, frame: Frame) -> SystemLanguage:
+    """All that the grammar can say about the frame."""
+    return _restricted(grammar, frame, {}, RowKnowledge(frame))
+
+
+def _restricted(grammar: Grammar, frame: Frame, ranges: Ranges, known: RowKnowledge) -> SystemLanguage:
     anywhere = replace(known, populations=frozenset())  # a divisor need not have the state as a factor
     rows = []
     for i in range(len(frame.states)):
