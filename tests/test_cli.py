@@ -3,6 +3,7 @@ import errno
 import io
 import json
 import os
+import re
 import runpy
 import signal
 from pathlib import Path
@@ -209,6 +210,20 @@ def test_the_formula_wins_over_a_column_that_looks_like_the_input(capsys):
     assert "50 samples from" in Path("runs/decay/report.html").read_text()
 
 
+def test_models_show_systems(capsys):
+    assert main(["models", "show", "systems", "x' = C*x - C*x*y; y' = 2*x*y - y"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"systems says this in 1[0-9]\.\d bits:\n +\d\.\d   x' = C\*x \+ C\*x\*y\n +\d\.\d   y' = ", out)
+    assert main(["models", "show", "systems", "x' = 2*x; y' = V*sin(x*y)", "--input", "V"]) == 0
+    out = capsys.readouterr().out
+    assert "systems cannot say this:" in out
+    assert "-   y' = C*V*sin(x*y), but it has no V*sin(x*y)" in out
+    assert main(["models", "show", "systems", "--terms", "x'', y', F"]) == 0
+    out = capsys.readouterr().out
+    assert "x'' = the cheapest 40 of" in out
+    assert {"F", "x'", "x*y"} <= {line.split()[-1] for line in out.splitlines()}
+
+
 def test_models_sample_and_records(capsys):
     assert main(["models", "--json"]) == 0
     assert {"standard", "b1", "b2", "b3"} <= {m["name"] for m in json.loads(capsys.readouterr().out)}
@@ -218,6 +233,8 @@ def test_models_sample_and_records(capsys):
     assert "template" in capsys.readouterr().out
     assert main(["models", "show", "standard", "u'' = -u - 3*u^3"]) == 0
     assert "bits" in capsys.readouterr().out
+    assert main(["models", "show", "standard", "u'' = C*u - u^3"]) == 0
+    assert "standard says u'' = C*u + C*u^3 in" in capsys.readouterr().out
     assert main(["models", "show", "b1", "u' = tanh(u)"]) == 0
     assert "cannot say" in capsys.readouterr().out
     assert main(["sample", "standard", "-n", "4", "--order", "2", "--seed", "1"]) == 0

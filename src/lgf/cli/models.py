@@ -1,6 +1,7 @@
 """The commands `models`, `sample` and `train`."""
 
 import json
+import math
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     from lgf.training.loop import Progress
 
 MOST_SAMPLES = 1_000_000
+MOST_TERMS = 40  # listed for a row
 
 models_app = typer.Typer(
     help="The grammars and trained models that come with the package.", rich_markup_mode=None,
     invoke_without_command=True,
 )  # fmt: skip
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="standard, b1, b2, b3, or path of a grammar.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="standard, systems, b1, b2, b3, or path of a grammar.")]
 
 
 @models_app.callback()
@@ -42,33 +44,92 @@ def models(context: typer.Context, as_json: AsJson = False) -> None:
 @models_app.command()
 def show(
     model: Model,
-    equation: Annotated[str | None, typer.Argument(help="Equation to look up in the grammar.")] = None,
+    equation: Annotated[
+        str | None, typer.Argument(help="Equation, or system with ; between its equations, to look up in the grammar.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="NAME", help="Known input of the equation. Default: F.")
+    ] = None,
+    terms: Annotated[
+        str | None,
+        typer.Option(metavar="ROWS", help="List the cheapest terms of each row, such as \"x', y''\"; F is an input."),
+    ] = None,
 ) -> None:
-    """Print a grammar, or the length in bits of an equation in it."""
-    from lgf.equation.system import System
-    from lgf.errors import LgfError
-    from lgf.expression.parse import ReadingError
-    from lgf.grammar import spell
-    from lgf.language.cheapest_derivation import encoding
+    """Print a grammar, the bits of an equation or system in it, or the terms that a row of a system may have."""
     from lgf.runs.presets import grammar_named
 
     grammar = grammar_named(model)
-    if equation is None:
+    if terms is not None:
+        _show_terms(grammar, terms)
+    elif equation is None:
         typer.echo(grammar.text, nl=False)
         metrics = _metrics(grammar.name)
         if metrics:
             typer.echo(json.dumps(metrics, indent=1))
-        return
+    elif grammar.template == "system":
+        _show_system(grammar, equation, tuple(inputs or ()))
+    else:
+        _show_equation(grammar, equation, tuple(inputs or ()))
+
+
+def _show_equation(grammar: "Grammar", text: str, inputs: tuple[str, ...]) -> None:
+    from lgf.equation.skeleton import Skeleton, read_sides
+    from lgf.equation.structure import open_constants
+    from lgf.errors import LgfError
+    from lgf.expression.parse import ReadingError
+    from lgf.expression.tree import number, substitute
+    from lgf.grammar import spell
+    from lgf.language.cheapest_derivation import encoding
+
     try:
-        skeleton = System.read(equation).skeleton
+        frame, sides = read_sides(text, inputs=inputs)
     except ReadingError as error:
-        raise LgfError(f"the equation {quoted(equation)} cannot be read: {error.message}.") from error
+        raise LgfError(f"the equation {quoted(text)} cannot be read: {error.message}.") from error
+    if len(frame.states) > 1:
+        raise LgfError(f"{grammar.name} says equations of one state; look systems up in 'systems'.")
+    (pair,) = sides
+    values = {n: number(1.5) for side in pair for n in side.nodes() if n.head == "constant"}  # any value but a unit
+    left, right, _ = open_constants(*(substitute(side, values) for side in pair))
+    skeleton = Skeleton(frame, ((left, right),))
     encoded = encoding(grammar, skeleton)
     if encoded.derivation is None:
         missing = f": it has no {', '.join(encoded.unsaid)}" if encoded.unsaid else ""
         typer.echo(f"{grammar.name} cannot say {skeleton}{missing}.")
         return
     typer.echo(f"{grammar.name} says {skeleton} in {encoded.bits:.1f} bits, as {spell(grammar, encoded.derivation)}.")
+
+
+def _show_system(grammar: "Grammar", text: str, inputs: tuple[str, ...]) -> None:
+    from lgf.errors import LgfError
+    from lgf.expression.parse import ReadingError
+    from lgf.language.system_encoding import system_encoding
+
+    try:
+        encoded = system_encoding(grammar, text, inputs)
+    except ReadingError as error:
+        raise LgfError(f"the system {quoted(text)} cannot be read: {error.message}.") from error
+    said = math.isfinite(encoded.bits)
+    typer.echo(f"{grammar.name} {f'says this in {encoded.bits:.1f} bits' if said else 'cannot say this'}:")
+    for row, right, unsaid in zip(encoded.rows, encoded.right_sides, encoded.unsaid, strict=True):
+        bits = f"{row.bits:8.1f}" if math.isfinite(row.bits) else "       -"
+        typer.echo(f"{bits}   {right}{f', but it has no {chr(44).join(unsaid)}' if unsaid else ''}")
+
+
+def _show_terms(grammar: "Grammar", rows: str) -> None:
+    from lgf.errors import LgfError
+    from lgf.expression.frame import Frame, Variable
+    from lgf.expression.print import plain
+    from lgf.language.system_language import unrestricted
+
+    variables = [Variable.read(name) for name in rows.split(",")]
+    states = tuple((v.name, v.derivative) for v in variables if v.derivative)
+    if not states:
+        raise LgfError(f"--terms is {quoted(rows)}; name the derivatives that the rows give, such as x', y''.")
+    language = unrestricted(grammar, Frame(states, tuple(v.name for v in variables if not v.derivative)))
+    for i, highest in enumerate(language.frame.highest):
+        listed = language.terms(i)[:MOST_TERMS]
+        typer.echo(f"{highest} = the cheapest {len(listed)} of {len(language.terms(i))} terms, with their bits")
+        typer.echo("\n".join(f"{bits:8.1f}   {plain(e, ['C'] * 9)}" for e, bits in listed))
 
 
 def sample(

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from lgf.equation.skeleton import read_sides
+from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame
 from lgf.expression.functions import FUNCTIONS
@@ -14,7 +15,7 @@ from lgf.expression.monomials import n_constants
 from lgf.expression.print import plain
 from lgf.expression.tree import Expression, add, constant, mul, power, rebuild, summands
 from lgf.grammar import Grammar
-from lgf.language.system_language import RowStructure, SystemLanguage, unrestricted
+from lgf.language.system_language import RowStructure, SystemLanguage, right_side, unrestricted
 from lgf.language.term_dictionary import parts_of
 
 LARGEST_EXPONENT = 5  # larger ones are values of open exponents, as in Hill terms
@@ -24,12 +25,13 @@ LARGEST_EXPONENT = 5  # larger ones are values of open exponents, as in Hill ter
 class SystemEncoding:
     """The cheapest structure of every row of a system, of infinite bits where the grammar cannot say the row.
 
-    `unsaid` are the terms that the grammar lacks, by row.
+    `unsaid` are the terms that the grammar lacks, by row; `right_sides` is each row as text, with open constants.
     """
 
     frame: Frame
     rows: tuple[RowStructure, ...]
     unsaid: tuple[tuple[str, ...], ...]
+    right_sides: tuple[str, ...]
 
     @cached_property
     def bits(self) -> float:
@@ -37,26 +39,32 @@ class SystemEncoding:
         return sum(row.bits for row in self.rows)
 
 
-def system_encoding(grammar: Grammar, text: str) -> SystemEncoding:
+def system_encoding(grammar: Grammar, text: str, inputs: tuple[str, ...] = ()) -> SystemEncoding:
     """The encoding of the system in the text, one equation per line or separated by `;`.
 
     Each C is an open constant. Numbers are values of open constants, except for whole exponents up to 5, and for 1 and
-    -1 where that is cheaper: sin(x - y) is not sin(C*x + C*y).
+    -1 where that is cheaper: sin(x - y) is not sin(C*x + C*y), but 10*(x - y) is C*x + C*y. In a row with C units stay.
     """
-    frame, sides = read_sides(text)
+    frame, sides = read_sides(text, inputs=inputs)
+    highest = [variable.symbol for variable in frame.highest]
+    if [left for left, _ in sides] != highest or any(s in right.nodes() for s in highest for _, right in sides):
+        raise LgfError(f"{quoted(text)} does not give the highest derivative of each state; write x' = ...; y' = ...")
     language = unrestricted(grammar, frame)
-    rows, unsaid = [], []
-    for i, (_, right) in enumerate(sides):
-        readings = tuple(dict.fromkeys(_readings(right)))
-        rows.append(min((language.row_structure(i, r) for r in readings), key=lambda s: s.bits))
-        unsaid.append(min((_unsaid(language, i, r) for r in readings), key=len) if math.isinf(rows[-1].bits) else ())
-    return SystemEncoding(frame, tuple(rows), tuple(unsaid))
+    rows, unsaid, texts = [], [], []
+    for i, (left, right) in enumerate(sides):
+        readings = [(language.row_structure(i, r), _unsaid(language, i, r), r) for r in _readings(right)]
+        row, missing, reading = min(readings, key=lambda reading: (reading[0].bits, len(reading[1])))
+        shown = canonical(reading)[0] if math.isinf(row.bits) else right_side(row)
+        rows.append(row)
+        unsaid.append(missing if math.isinf(row.bits) else ())
+        texts.append(f"{plain(left)} = {plain(shown, ['C'] * n_constants(shown))}")
+    return SystemEncoding(frame, tuple(rows), tuple(unsaid), tuple(texts))
 
 
 def _readings(right: Expression) -> Iterator[Expression]:
     """The right-hand side with its numbers as open constants: as written and expanded, with and without the units."""
     for expression in (right, canonical(right)[0]):
-        for keep_units in ("everywhere", "in functions", "nowhere"):
+        for keep_units in ("everywhere", "in functions", "nowhere")[: 1 if n_constants(right) else None]:
             opening = _Opening(keep_units, n_constants(expression))
             yield add(*(mul(opening.new(), opening.of(summand)) for summand in summands(expression)))
 

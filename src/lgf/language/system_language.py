@@ -36,7 +36,7 @@ from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant,
 from lgf.grammar import Grammar
 from lgf.language.domain import Ranges, defined_on
 from lgf.language.row_dictionary import Header, row_dictionary
-from lgf.language.term_dictionary import parts_of
+from lgf.language.term_dictionary import parts, parts_of
 
 
 class RowTerm(NamedTuple):
@@ -161,8 +161,14 @@ class SystemLanguage:
         known = self.rows[row].known
         if known is not None:
             return RowStructure((), ONE, 0.0, known)
-        readings = [RowStructure(parts_of(right))]
-        readings += [s for d in self.rows[row].headers if d != ONE and (s := _over(right, d)) is not None]
+        pool = [math.nan] * n_constants(right)
+        terms = to_terms(right, pool)
+        readings = [RowStructure(parts(terms, pool))]
+        for divisor in self.rows[row].headers:
+            if divisor != ONE and n_constants(divisor) == 0:
+                readings.append(RowStructure(parts_of(mul(right, divisor)), divisor))
+        if len(terms) == 1:
+            readings += _quotients(next(iter(terms)), pool)
         priced = [s._replace(bits=self.bits(row, s.terms, s.divisor)) for s in readings]
         return min(priced, key=lambda s: s.bits)
 
@@ -254,18 +260,10 @@ def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
                     heapq.heappush(heap, (bits + terms[i + 1].bits - terms[i].bits, successor))
 
 
-def _over(right: Expression, divisor: Expression) -> RowStructure | None:
-    """The right-hand side as a sum of terms over the divisor; None if it is not one."""
-    if n_constants(divisor) == 0:
-        return RowStructure(parts_of(mul(right, divisor)), divisor)
-    pool = [math.nan] * n_constants(right)
-    monomials = to_terms(right, pool)
-    if len(monomials) != 1:
-        return None
-    (monomial,) = monomials
+def _quotients(monomial: Monomial, pool: list[float]) -> Iterator[RowStructure]:
+    """The readings of a single product as a sum of terms over each of its denominators."""
     for i, (base, exponent) in enumerate(monomial):
-        if exponent == MINUS_ONE and renumber(base, [math.nan] * n_constants(base))[0] == divisor:
-            rest = to_expression({monomial[:i] + monomial[i + 1 :]: UNIT}, pool)
-            opened = mul(constant(len(pool)), rest)
-            return RowStructure(parts_of(opened), divisor)
-    return None
+        if exponent == MINUS_ONE:
+            divisor, _ = renumber(base, pool)
+            rest = to_expression({monomial[:i] + monomial[i + 1 :]: (True, math.nan)}, list(pool))
+            yield RowStructure(parts_of(renumber(rest, [math.nan] * (len(pool) + 1))[0]), divisor)
