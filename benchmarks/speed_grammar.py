@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
+from lgf.expression.frame import Frame
 from lgf.grammar import (
     Extent,
     decode,
@@ -19,8 +20,15 @@ from lgf.grammar import (
     spell,
     split,
 )
+from lgf.language.system_language import unrestricted
 
 GRAMMARS = ("b1", "b2", "b3", "standard")
+FRAMES = {
+    "two states": Frame((("x", 1), ("y", 1))),
+    "two states of order 2": Frame((("x", 2), ("y", 2))),
+    "four states": Frame(tuple((name, 1) for name in "wxyz")),
+    "six states": Frame(tuple((name, 1) for name in "uvwxyz")),
+}
 
 
 def measure(grammars: tuple[str, ...] = GRAMMARS) -> dict[str, dict[str, float]]:
@@ -58,6 +66,24 @@ def _measure(name: str) -> dict[str, float]:
     }
 
 
+def measure_systems() -> dict[str, dict[str, float]]:
+    """Per frame: seconds for the terms of all rows in grammar `systems`, the first time and again, and their number."""
+    grammar = load_grammar("systems")
+    unrestricted(grammar, Frame((("a", 1), ("b", 1))))
+    figures = {}
+    for name, frame in FRAMES.items():
+        begin = process_time()
+        language = unrestricted(grammar, frame)
+        middle = process_time()
+        unrestricted(grammar, frame)
+        figures[name] = {
+            "first_seconds": round(middle - begin, 3),
+            "again_seconds": round(process_time() - middle, 3),
+            "terms_of_a_row": len(language.terms(0)),
+        }
+    return figures
+
+
 def _seconds(work: Callable[[], object]) -> float:
     """The shortest of three runs, after one that compiles and fills the caches."""
     work()
@@ -70,4 +96,4 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(), indent=2))
+    print(json.dumps(measure() | {"systems": measure_systems()}, indent=2))

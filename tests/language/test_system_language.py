@@ -225,6 +225,24 @@ def test_knowledge_of_a_row():
     assert all(term("x") in s.terms and term("y") not in s.terms for s in islice(language.structures(1), 100))
 
 
+def test_a_required_term_need_not_be_one_of_the_grammar():
+    language = language_of(PAIR, knowledge=Knowledge(required=("x: sin(x*y)^3",)))
+    odd = term("sin(x*y)^3")
+    assert language.terms(0)[-1] == (odd, pytest.approx(24.0))
+    assert next(language.structures(0)).terms == (odd,)
+    assert odd not in dict(language.terms(1))
+
+
+def test_terms_are_printed_in_the_canonical_order():
+    language = language_of(PAIR)
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        chosen = [language.terms(0)[i].expression for i in rng.choice(len(language.terms(0)), 4, replace=False)]
+        right = right_side(RowStructure(language.rows[0].ordered(chosen)))
+        if len(parts_of(right)) == 4:
+            assert canonical(right)[0] == right
+
+
 def test_every_term_of_a_population_has_its_own_state_as_a_factor():
     terms = {*spelled(language_of(PAIR, knowledge=Knowledge(populations=("y",))), 1)}
     assert {"y", "x*y", "y^2", "x*y/(C*x + 1)"} <= terms

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lgf.errors import LgfError, quoted
-from lgf.expression.canonical import canonical
+from lgf.expression.canonical import canonical, to_terms
 from lgf.expression.frame import Frame
-from lgf.expression.monomials import n_constants, renumber
+from lgf.expression.monomials import UNIT, Monomial, in_order, n_constants, renumber
 from lgf.expression.parse import read_expression
 from lgf.expression.tree import MINUS_ONE, Expression, power, signal
 from lgf.grammar import Grammar, enumerate_derivations, instantiate, spell
 from lgf.language.headers import BLOCK, cheapest_headers, fraction
-from lgf.language.term_dictionary import parts_of, summand_symbols
+from lgf.language.term_dictionary import part, parts_of, summand_symbols
 
 MAX_BITS = 24.0
 MAX_DERIVATIONS = 10_000  # the cheapest
@@ -35,7 +35,10 @@ class Header:
 
 @dataclass(frozen=True, eq=False)
 class RowDictionary:
-    """The probabilities of the summands (canonical terms without their coefficient), and the headers."""
+    """The probabilities of the summands (canonical terms without their coefficient), and the headers.
+
+    The terms stand in the order of printed equations.
+    """
 
     terms: dict[Expression, float]
     headers: tuple[Header, ...]
@@ -48,6 +51,7 @@ def row_dictionary(grammar: Grammar, frame: Frame, row: int) -> RowDictionary:
         raise LgfError(f"grammar {quoted(grammar.name)} names no summand; add a line 'summand: ...' to it.")
     rules = instantiate(grammar, frame, row)
     terms: dict[Expression, float] = defaultdict(float)
+    monomials: dict[Monomial, Expression] = {}
     symbols = summand_symbols(rules)
     for bits, derivation in enumerate_derivations(rules, MAX_BITS, MAX_DERIVATIONS, start=rules.summand):
         text = spell(rules, derivation, symbols)
@@ -57,14 +61,19 @@ def row_dictionary(grammar: Grammar, frame: Frame, row: int) -> RowDictionary:
                 f"the summand {text} of grammar {quoted(grammar.name)} is a sum of {len(parts)} terms; make each of "
                 "them a summand."
             )
-        if parts:
-            terms[parts[0]] += 2.0**-bits
-    return RowDictionary(dict(terms), _headers(rules, frame))
+        for monomial, term in parts:
+            terms[term] += 2.0**-bits
+            monomials[monomial] = term
+    ordered = dict.fromkeys(monomials[m] for m in in_order(dict.fromkeys(monomials, UNIT)))
+    return RowDictionary({term: terms[term] for term in ordered}, _headers(rules, frame))
 
 
 @lru_cache(maxsize=50_000)  # the rows of a frame have most texts in common
-def _parts(text: str, frame: Frame) -> tuple[Expression, ...]:
-    return parts_of(read_expression(text, frame))
+def _parts(text: str, frame: Frame) -> tuple[tuple[Monomial, Expression], ...]:
+    """The terms of a summand, as monomials and as expressions without their coefficients."""
+    expression = read_expression(text, frame)
+    pool = [math.nan] * n_constants(expression)
+    return tuple((monomial, part(monomial, pool)) for monomial in to_terms(expression, pool))
 
 
 def _headers(rules: Grammar, frame: Frame) -> tuple[Header, ...]:

@@ -31,11 +31,11 @@ from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.structure import shifted
 from lgf.expression.canonical import canonical, to_terms
 from lgf.expression.frame import Frame
-from lgf.expression.monomials import UNIT, Monomial, in_order, n_constants, renumber, to_expression
+from lgf.expression.monomials import Monomial, n_constants, renumber, to_expression
 from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant, mul, power
 from lgf.grammar import Grammar
 from lgf.language.domain import Ranges, defined_on
-from lgf.language.row_dictionary import Header, row_dictionary
+from lgf.language.row_dictionary import MAX_BITS, Header, row_dictionary
 from lgf.language.term_dictionary import parts, parts_of
 
 
@@ -64,6 +64,7 @@ class Row:
 
     terms: tuple[RowTerm, ...]
     headers: Mapping[Expression, tuple[Header, ...]]  # by divisor
+    rank: Mapping[Expression, int]  # the place of each term in printed equations
     required: tuple[Expression, ...] = ()
     known: Expression | None = None
 
@@ -71,12 +72,6 @@ class Row:
     def cost(self) -> dict[Expression, float]:
         """The bits by term."""
         return dict(self.terms)
-
-    @cached_property
-    def rank(self) -> dict[Expression, int]:
-        """The place of each term in printed equations."""
-        monomials = {_monomial(e): e for e, _ in self.terms}
-        return {monomials[m]: i for i, m in enumerate(in_order(dict.fromkeys(monomials, UNIT)))}
 
     def ordered(self, terms: Iterable[Expression]) -> tuple[Expression, ...]:
         """The terms in the order of printed equations; others last."""
@@ -192,6 +187,8 @@ def _restricted(grammar: Grammar, frame: Frame, ranges: Ranges, known: RowKnowle
         dictionary = row_dictionary(grammar, frame, i)
         terms = {e: p for e, p in dictionary.terms.items() if allowed(known, i, e) and defined_on(e, ranges)}
         rest = 1.0 - sum(p for e, p in dictionary.terms.items() if e not in terms)
+        for e in required(known, i):
+            terms.setdefault(e, rest * 2.0**-MAX_BITS)  # a term that must stand need not be one of the grammar
         priced = [RowTerm(e, math.log2(rest / p)) for e, p in terms.items()]
         headers: dict[Expression, list[Header]] = {}
         for header in dictionary.headers:
@@ -202,6 +199,7 @@ def _restricted(grammar: Grammar, frame: Frame, ranges: Ranges, known: RowKnowle
             Row(
                 tuple(sorted(priced, key=lambda term: (term.bits, term.expression))),
                 {divisor: tuple(group) for divisor, group in headers.items()},
+                {e: rank for rank, e in enumerate(terms)},
                 required(known, i),
                 fixed(known, i),
             )
@@ -222,12 +220,6 @@ def right_side(structure: RowStructure) -> Expression:
     return mul(add(*summands), power(shifted(structure.divisor, start), MINUS_ONE))
 
 
-def _monomial(term: Expression) -> Monomial:
-    """The term as one monomial; the open coefficient keeps a difference together."""
-    size = n_constants(term)
-    return next(iter(to_terms(mul(constant(size), term), [math.nan] * (size + 1))))
-
-
 def _bits(header: Header, summands: Counter[Expression], cost: Mapping[Expression, float]) -> float:
     """The bits of the header and of the summands in any order."""
     total = -math.log2(header.probability) - math.log2(math.factorial(header.count))
@@ -238,19 +230,20 @@ def _bits(header: Header, summands: Counter[Expression], cost: Mapping[Expressio
 
 def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
     """The structures of a header with different terms, cheapest first."""
-    terms = [t for t in row.terms if t.expression not in header.own]
-    required_terms = frozenset(row.required)
-    if header.count > len(terms):
+    fixed_terms = (*header.own, *(e for e in row.required if e not in header.own))
+    terms = [t for t in row.terms if t.expression not in fixed_terms]
+    count = header.count + len(header.own) - len(fixed_terms)
+    if not 0 <= count <= len(terms):
         return
     base = -math.log2(header.probability) - math.log2(math.factorial(header.count))
-    first = tuple(range(header.count))
+    base += sum(row.cost[e] for e in fixed_terms[len(header.own) :])
+    first = tuple(range(count))
     heap = [(sum(terms[i].bits for i in first), first)]
     pushed = {first}
     while heap:
         bits, chosen = heapq.heappop(heap)
-        expressions = row.ordered((*header.own, *(terms[i].expression for i in chosen)))
-        if required_terms.issubset(expressions):
-            yield RowStructure(expressions, header.divisor, base + bits)
+        expressions = row.ordered((*fixed_terms, *(terms[i].expression for i in chosen)))
+        yield RowStructure(expressions, header.divisor, base + bits)
         for place, i in enumerate(chosen):
             following = chosen[place + 1] if place + 1 < len(chosen) else len(terms)
             if i + 1 < following:
