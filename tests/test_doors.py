@@ -29,7 +29,7 @@ def test_no_input_of_a_short_run_does_harm():
     for name, tally in tallies.items():
         assert tally.accepted + tally.refused == tally.inputs, name
         assert tally.refused > 0, name
-    for name in ("equation", "forcing", "grammar", "table", "recipe", "run"):
+    for name in ("equation", "knowledge", "forcing", "grammar", "table", "recipe", "run"):
         assert tallies[name].accepted > 0, name  # else nothing behind the door is tried
 
 

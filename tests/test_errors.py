@@ -247,6 +247,11 @@ ESTIMATOR = {
 }
 
 ARRAYS = {
+    "rows and columns exchanged": lambda: observations_from_arrays(T, np.stack([U, U]), states=["x", "y"]),
+    "columns of different lengths": lambda: observations_from_arrays(T, {"x": U, "y": U[:9]}),
+    "a state named t": lambda: observations_from_arrays(T, np.stack([U, U], 1), states=["x", "t"]),
+    "a derivative of another state": lambda: observations_from_arrays(T, U, derivative={"x": 1}),
+    "more states than supported": lambda: Problem(observations_from_arrays(T, np.stack([U] * 7, 1))),
     "fewer values": lambda: Observation(T, U[:-1]),
     "three dimensions": lambda: Observation(T, np.zeros((10, 1, 1))),
     "times in columns": lambda: Observation(T[:, None], U),
@@ -537,6 +542,12 @@ def prepared(tmp_path_factory, duffing):
     shutil.copytree(str(files("lgf").joinpath("models", "b1")), folder / "model")
     rows = "".join(f"{t},{u}\n" for t, u in zip(np.linspace(0, 3, 30), np.exp(-np.linspace(0, 3, 30)), strict=True))
     folder.joinpath("data.csv").write_text("t,u\n" + rows)
+    t = np.linspace(0, 5, 40)
+    two = {"t": t, "x": np.exp(-t), "y": 1 - 0.3 * np.exp(-t)}
+    pd.DataFrame(two).to_csv(folder / "two.csv", index=False)
+    pd.DataFrame(two | {"c": 3.0}).to_csv(folder / "constant.csv", index=False)
+    pd.DataFrame({"t": t} | {f"x{k}": np.sin(t + k) for k in range(7)}).to_csv(folder / "seven.csv", index=False)
+    pd.DataFrame({"time": t, "t": np.sin(t), "y": np.cos(t)}).to_csv(folder / "named_t.csv", index=False)
     folder.joinpath("flat.csv").write_text("t,u\n" + "".join(f"{k},1\n" for k in range(30)))
     folder.joinpath("binary.grammar").write_bytes(b"\xff")
     folder.joinpath("trivial.grammar").write_text("template: given forcing\nS -> C*u\n")

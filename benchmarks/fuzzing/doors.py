@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzzing import folders, texts
-from lgf.data import Problem, check, make_forcing, observations_from_arrays, read_observations
+from lgf.data import Knowledge, Problem, check, make_forcing, observations_from_arrays, read_observations
 from lgf.errors import LgfError
 from lgf.expression.parse import ReadingError, read_equations
 from lgf.grammar import GrammarError, grammar_names, load_grammar, read_grammar, sample, spell
@@ -41,6 +41,7 @@ windows = [0.1, 1.0]
 name = "flow"
 share = 1
 """
+STATEMENTS = ({"required": "x: x*y"}, {"forbidden": "y: x^2"}, {"shared": "x: x*y = -2.5 y: x*y"})
 MODEL = "b1"
 TIMES = np.linspace(0.0, 4.0, 20)
 
@@ -80,7 +81,8 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
     complaints, sound_recipes = (LgfError, GrammarError), tuple(text.encode() for text in recipes)
     settings = partial(texts.recipe, known=(SETTINGS,))
     return (
-        Door("equation", 0.33, 1.0, texts.equation, enter_equation, (ReadingError, LgfError), texts.EQUATIONS[1:3]),
+        Door("equation", 0.28, 1.0, texts.equation, enter_equation, (ReadingError, LgfError), texts.EQUATIONS[1:3]),
+        Door("knowledge", 0.05, 1.0, texts.knowledge, enter_knowledge, (LgfError,), STATEMENTS),
         Door("forcing", 0.25, 1.0, texts.forcing, enter_forcing, (LgfError,), texts.FORMULAS),
         Door("grammar", 0.20, 1.0, partial(texts.grammar, known=grammars), enter_grammar, (GrammarError,), grammars),
         Door("table", 0.12, 1.0, texts.table, enter_table, (LgfError,), (texts.TABLE,)),
@@ -97,6 +99,14 @@ def enter_equation(text: str, folder: Path) -> None:
     if text in texts.EQUATIONS or zlib.crc32(text.encode("utf-8", "surrogatepass")) % 20 == 0:
         problem = Problem(observations_from_arrays(TIMES, np.exp(-TIMES), forcing="sin(t)"))
         starting_proposals([text], load_grammar("standard"), problem)
+
+
+def enter_knowledge(statement: dict[str, str], folder: Path) -> None:
+    """Reads the statement for two states, describes it, and puts it upon a system."""
+    values = np.column_stack([np.exp(-TIMES), np.cos(TIMES)])
+    problem = Problem(observations_from_arrays(TIMES, values, states=["x", "y"]), Knowledge(**statement))
+    problem.knowledge.describe()
+    starting_proposals(["x' = C*x + C*x*y; y' = C*x*y + C*y"], load_grammar("standard"), problem)
 
 
 def enter_forcing(text: str, folder: Path) -> None:

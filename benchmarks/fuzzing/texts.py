@@ -18,6 +18,12 @@ EQUATIONS = (
 FORMULAS = ("2*sin(0.5*t)", "cos(2*t) + 0.1*t^2", "exp(-t)*sqrt(abs(t)) - 3", "tanh(t/(1 + t^2))")
 
 
+STATEMENTS = {
+    "required": "x: x*y", "forbidden": "y: x^2", "known": "x' = -2*y + C*sin(x)", "shared": "x: x*y = -2.5 y: x*y",
+    "conserved": "x + 2*y", "populations": "x",
+}  # fmt: skip
+
+
 def equation(rng: Random) -> str:
     """Any characters, plausible pieces, sentences of the language, mutated equations, deep or long ones."""
     return _formula_like(rng, rng.choice(EQUATIONS), " = ".join(_term(rng, 4) for _ in range(rng.choice((1, 2, 2, 3)))))
@@ -26,6 +32,13 @@ def equation(rng: Random) -> str:
 def forcing(rng: Random) -> str:
     """The same for formulas in t."""
     return _formula_like(rng, rng.choice(FORMULAS), _term(rng, 4, ("t", "t", "t", "2", "0.5", "pi", "u", "C")))
+
+
+def knowledge(rng: Random) -> dict[str, str]:
+    """One statement about single equations, as the command line passes it on."""
+    field, known = rng.choice(tuple(STATEMENTS.items()))
+    sentence = rng.choice(("", "x: ", "y: ", "x' = ")) + _term(rng, 3, ("x", "y", "x'", "t", "C", "2", "F", "u"))
+    return {field: _formula_like(rng, known, sentence)}
 
 
 def _formula_like(rng: Random, known: str, sentence: str) -> str:

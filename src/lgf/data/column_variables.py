@@ -40,7 +40,8 @@ def variable_name(column: str) -> str:
         return check_name(name)
     except LgfError as error:
         raise LgfError(
-            f"column {quoted(column)} cannot be the name of a state or an input; rename it, with letters and digits."
+            f"column {quoted(column)} cannot be the name of a state or an input; rename it: letters and digits, "
+            "and not t, C, pi or a function."
         ) from error
 
 

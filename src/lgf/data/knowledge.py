@@ -192,7 +192,10 @@ def _known(known: Any) -> dict[str, str]:
         pairs = [(str(row), right) for row, right in known.items()]
     else:
         equations = [text.split("=") for text in texts(known, "known right-hand sides")]
-        pairs = [(e[0], e[1]) if len(e) == 2 else (e[0], None) for e in equations]
+        wrong = next(("=".join(sides) for sides in equations if len(sides) != 2), None)
+        if wrong is not None:
+            raise LgfError(f"the known equation {quoted(wrong)} cannot be read; write it like x' = v.")
+        pairs = [(left, right) for left, right in equations]
     rows: dict[str, str] = {}
     for row, right in pairs:
         if not isinstance(right, str) or not right.strip():

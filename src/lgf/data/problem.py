@@ -80,7 +80,8 @@ class Problem:
         for what, by_state in (("order", known.order), ("functions", known.functions)):
             for name in by_state if isinstance(by_state, Mapping) else ():
                 if name not in self.states:
-                    raise LgfError(f"the {what} of {quoted(name)} is given; the states are {', '.join(self.states)}.")
+                    given = f"the {what} of {quoted(name)} {'is' if what == 'order' else 'are'} given"
+                    raise LgfError(f"{given}; the states are {', '.join(self.states)}.")
 
     def _order_of(self, state: str) -> int | None:
         """The known order of this state, from its known equation if it has one; None if unknown."""

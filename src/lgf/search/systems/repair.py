@@ -52,6 +52,9 @@ def moves(
         return changes
     responses = _Responses(line, terms)
     ranked = _additions(responses, components, language, terms, settings.additions)
+    if candidate.skeleton.n_constants < sum(len(c.values) for c in components):
+        # A tied constant has one response for all its places, so no single term can be taken out.
+        return changes + sorted(ranked, key=lambda move: move.score)[: settings.moves]
     n = len(components)
     position = {constant: row for row, constant in enumerate(line.constants)}
     first = 0
