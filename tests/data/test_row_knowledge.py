@@ -138,3 +138,9 @@ def test_knowledge_is_described_in_sentences():
         "Conserved: S + I does not change.",
         "Populations: S; each such right-hand side is divisible by its own state.",
     )
+
+
+@pytest.mark.parametrize("text", ["x*v", "C*x + v", "sin(x) + v", "x^2", "x + tanh(C - v)"])
+def test_a_conserved_quantity_is_a_sum_with_numbers(text):
+    with pytest.raises(LgfError, match="is not a sum of x, v with numbers as weights"):
+        row_knowledge(Knowledge(conserved=text), FRAME)

@@ -4,6 +4,7 @@ A search asks `fixed`, `required` and `allowed` while it builds equations. `impo
 user's own included: it puts known right-hand sides in, ties constants, and refuses what contradicts the knowledge.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +19,7 @@ from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import to_terms
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
+from lgf.expression.monomials import n_constants
 from lgf.expression.parse import ReadingError, read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import (
@@ -149,14 +151,14 @@ def _symbols(knowledge: Knowledge, frame: Frame) -> frozenset[Expression] | None
 def _law(text: str, frame: Frame) -> Law:
     """The weights of the right-hand sides in the rate of a conserved sum."""
     try:
-        terms = to_terms(read_expression(text, frame), [])
+        body = read_expression(text, frame)
     except ReadingError as error:
         raise LgfError(f"the conserved quantity {quoted(text)} cannot be read: {error.message}.") from error
     law: dict[int, float] = {}
-    for monomial, (_, weight) in terms.items():
+    just_below = {v.symbol: i for i, v in enumerate(frame.variables[r] for r in frame.rates)}
+    for monomial, (free, weight) in to_terms(body, [math.nan] * n_constants(body)).items():
         variable = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == ONE else None
-        just_below = {v.symbol: i for i, v in enumerate(frame.variables[r] for r in frame.rates)}
-        if monomial and variable not in just_below:
+        if free or (monomial and variable not in just_below):
             raise LgfError(
                 f"the conserved quantity {quoted(text)} is not a sum of {', '.join(plain(s) for s in just_below)} with "
                 "numbers as weights; write it like S + I + R."
