@@ -224,6 +224,16 @@ def test_models_show_systems(capsys):
     assert {"F", "x'", "x*y"} <= {line.split()[-1] for line in out.splitlines()}
 
 
+def test_sample_systems(capsys):
+    assert main(["sample", "systems", "-n", "3", "--rows", "x'', y', V", "--seed", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:4] for line in lines] == ["x'' ", "y' =", ""] * 3
+    assert main(["sample", "systems", "-n", "3", "--rows", "x'', y', V", "--seed", "2"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+    assert main(["models", "show", "systems", "; ".join(lines[:2]), "--input", "V"]) == 0
+    assert "systems says this in" in capsys.readouterr().out
+
+
 def test_models_sample_and_records(capsys):
     assert main(["models", "--json"]) == 0
     assert {"standard", "b1", "b2", "b3"} <= {m["name"] for m in json.loads(capsys.readouterr().out)}
@@ -307,6 +317,7 @@ ORDERS = {
     "sample none": (["sample", "b1", "-n", "0"], "-n is 0"),
     "sample of order 9": (["sample", "b1", "--order", "9"], "--order is 9"),
     "show nothing": (["models", "show", "magic"], "no grammar or file"),
+    "show the terms of no row": (["models", "show", "systems", "--terms", "x"], "name the derivatives"),
     "show nonsense": (["models", "show", "b1", "u' = ("], "cannot be read"),
     "show no equation": (["models", "show", "b1", "u = 1"], "no differential equation"),
     "train nothing": (["train", "none.toml"], "none.toml"),

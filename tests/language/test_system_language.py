@@ -16,6 +16,7 @@ from lgf.expression.print import plain
 from lgf.expression.tree import ONE, substitute, symbol
 from lgf.grammar import load_grammar, read_grammar
 from lgf.language.domain import defined_on
+from lgf.language.language import make_language
 from lgf.language.system_language import RowStructure, make_system_language, right_side
 from lgf.language.term_dictionary import parts_of
 
@@ -265,3 +266,16 @@ def test_a_summand_of_two_terms_is_refused():
 
 def test_a_skeleton_of_another_frame_cannot_be_said():
     assert language_of(PAIR).row_bits(Skeleton.read("a' = C*b; b' = C*a")) == (math.inf, math.inf)
+
+
+def test_a_grammar_for_systems_is_refused_for_one_state():
+    t = np.linspace(0.0, 1.0, 5)
+    problem = Problem((Observation(t, t, columns=(Variable("x"),)),))
+    ranges = {"t": (0.0, 1.0), Variable("x"): (0.1, 1.0), Variable("x", 1): (1.0, 1.0)}
+    with pytest.raises(LgfError, match="'systems' says systems, but x is the only state"):
+        make_language(SYSTEMS, problem, Frame((("x", 1),)), ranges)
+
+
+def test_a_system_language_of_one_state_has_no_couplings():
+    terms = {*spelled(language_of(Frame((("x", 1),))), 0)}
+    assert {"1", "x", "x^2", "x^3", "x/(C*x + 1)", "sin(x)"} <= terms

@@ -12,6 +12,7 @@ from lgf.cli.options import AsJson
 from lgf.errors import quoted
 
 if TYPE_CHECKING:
+    from lgf.expression.frame import Frame
     from lgf.grammar import Grammar
     from lgf.training.loop import Progress
 
@@ -116,20 +117,26 @@ def _show_system(grammar: "Grammar", text: str, inputs: tuple[str, ...]) -> None
 
 
 def _show_terms(grammar: "Grammar", rows: str) -> None:
-    from lgf.errors import LgfError
-    from lgf.expression.frame import Frame, Variable
     from lgf.expression.print import plain
     from lgf.language.system_language import unrestricted
 
-    variables = [Variable.read(name) for name in rows.split(",")]
-    states = tuple((v.name, v.derivative) for v in variables if v.derivative)
-    if not states:
-        raise LgfError(f"--terms is {quoted(rows)}; name the derivatives that the rows give, such as x', y''.")
-    language = unrestricted(grammar, Frame(states, tuple(v.name for v in variables if not v.derivative)))
+    language = unrestricted(grammar, _frame_of_rows(rows, "--terms"))
     for i, highest in enumerate(language.frame.highest):
         listed = language.terms(i)[:MOST_TERMS]
         typer.echo(f"{highest} = the cheapest {len(listed)} of {len(language.terms(i))} terms, with their bits")
         typer.echo("\n".join(f"{bits:8.1f}   {plain(e, ['C'] * 9)}" for e, bits in listed))
+
+
+def _frame_of_rows(rows: str, option: str) -> "Frame":
+    """The frame of rows given by their highest derivatives; names without primes are inputs."""
+    from lgf.errors import LgfError
+    from lgf.expression.frame import Frame, Variable
+
+    variables = [Variable.read(name) for name in rows.split(",")]
+    states = tuple((v.name, v.derivative) for v in variables if v.derivative)
+    if not states:
+        raise LgfError(f"{option} is {quoted(rows)}; name the derivatives that the rows give, such as x', y''.")
+    return Frame(states, tuple(v.name for v in variables if not v.derivative))
 
 
 def sample(
@@ -137,6 +144,10 @@ def sample(
     n: Annotated[int, typer.Option("-n", "--n", help="Number of equations.")] = 10,
     order: Annotated[int, typer.Option(help="Order of the equations.")] = 2,
     forced: Annotated[bool, typer.Option("--forced", help="Equations with an input F.")] = False,
+    rows: Annotated[
+        str,
+        typer.Option(metavar="ROWS", help="Rows of systems, such as \"x', y''\"; a name without primes is an input."),
+    ] = "x', y'",
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same sample.")] = 0,
 ) -> None:
     """Draw random equations from a model's grammar."""
@@ -154,7 +165,8 @@ def sample(
         raise LgfError(f"--seed is {seed}; give a whole number that is not negative.")
     grammar = grammar_named(model)
     if grammar.template == "system":
-        raise LgfError(f"{grammar.name} says systems; sample a grammar for one state, such as standard.")
+        _sample_systems(grammar, _frame_of_rows(rows, "--rows"), n, seed)
+        return
     if not 1 <= order <= 4:
         raise LgfError(f"--order is {order}; give a whole number from 1 to 4.")
     allowed = restrict(grammar, order=order, forced=forced)
@@ -175,6 +187,26 @@ def sample(
             count += 1
             if count == n:
                 break
+
+
+def _sample_systems(grammar: "Grammar", frame: "Frame", n: int, seed: int) -> None:
+    import numpy as np
+
+    from lgf.expression.canonical import canonical
+    from lgf.expression.monomials import n_constants
+    from lgf.expression.parse import read_expression
+    from lgf.expression.print import plain
+    from lgf.grammar import instantiate, spell
+    from lgf.grammar import sample as sample_derivations
+
+    rng = np.random.default_rng(seed)
+    rules = [instantiate(grammar, frame, row) for row in range(len(frame.states))]
+    for _ in range(n):
+        for left, row in zip(frame.highest, rules, strict=True):
+            (derivation,) = sample_derivations(row, rng, 1)
+            right, _ = canonical(read_expression(spell(row, derivation), frame))
+            typer.echo(f"{left} = {plain(right, ['C'] * n_constants(right))}")
+        typer.echo()
 
 
 def train(
