@@ -49,7 +49,7 @@ def _segmented(target: Target, count: int) -> Target:
             if own[s] and given < 0:
                 continue
             unknown[s, d] = len(errors)
-            errors.append(target.initial_error[given] if own[s] else _prior(target, e, d))
+            errors.append(_prior(target, e, d))
     tables = [record.table[record.table_first[e] : record.table_first[e + 1]] for e in owner]
     highest, spacing = target.columns[n], np.gradient(target.t)
     return replace(
@@ -75,10 +75,14 @@ def _segmented(target: Target, count: int) -> Target:
 
 
 def _prior(target: Target, e: int, d: int) -> float:
-    """Standard error of a smoothed value as the first guess of an initial value, in units of the loss; 0 = no prior."""
+    """Standard error of a smoothed value as the first guess of an initial value, in units of the loss; 0 = no prior.
+
+    A smoother may take the noise of a coarse record for signal, so the error is not below a tenth of the signal.
+    """
     begin, end = target.record.first[e : e + 2]
-    measured = target.record.weight[begin:end, d].any()
-    return 5.0 * float(target.noise[d]) * float(np.sqrt(target.power)) if measured else 0.0
+    if not target.record.weight[begin:end, d].any():
+        return 0.0
+    return max(5.0 * float(target.noise[d]), 0.1 * float(target.scales[d])) * float(np.sqrt(target.power))
 
 
 def joined(states: np.ndarray, before: Target, after: Target) -> np.ndarray:

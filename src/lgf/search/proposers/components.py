@@ -29,9 +29,12 @@ from lgf.search.sensitivity import exponential, jacobian, slopes_along, solved_c
 from lgf.search.systems.component import Component, Components, fitted_components, propose_components
 from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
 from lgf.search.systems.repair import RepairSettings, moves
-from lgf.search.systems.term_grid import GridSettings, make_term_grid
+from lgf.search.systems.term_grid import GridSettings, TermGrid, make_term_grid
 from lgf.settings.ranges import Count, Tally, Weight
 from lgf.solver.program import compile_skeleton
+
+Lists = Mapping[int, Sequence[Component]]
+"""The right-hand sides of each row, the most promising first."""
 
 _CHEAP_KAPPA = 10.0  # noise model of the constants of cheap right-hand sides
 
@@ -43,19 +46,21 @@ class ComponentSettings:
     terms: GridSettings = GridSettings()
     selection: SelectionOfTermsSettings = SelectionOfTermsSettings()
     repair: RepairSettings = RepairSettings()
-    segments: Count = 8  # of the first fits
-    descent: tuple[Count, ...] = (2, 1)  # segments of the later ones
+    segments: tuple[Count, ...] = (8, 24)  # of the first fits; the next number if none explains the record
+    descent: tuple[Count, ...] = (8, 2, 1)  # segments of the later ones
     combinations: Count = 40
     swept: Count = 25  # right-hand sides tried in a row of the best system
-    sweeps: Tally = 2
     cheap: Tally = 60  # cheapest right-hand sides of a row
+    sweeps: Count = 2  # over all rows and both, as long as the improvement is large
+    large_improvement: Weight = 10.0
+    steps: Count = 7_000_000  # of the integrator in all fits; then the plan ends
     descending: Count = 12  # systems fitted in longer segments
     second_passes: Tally = 2
     second_kappas: tuple[Weight, ...] = (0.0, 10.0)
     second_swept: Count = 20
     rounds: Tally = 8  # of repair, at most
     reweigh_above: Weight = 0.15  # change of a logarithmic deviation that is worth it
-    explained: Weight = 3.0  # chi^2 per sample below which a fit tells the noise
+    explained: Weight = 0.1  # share of the variance left by a fit, below which it tells the noise
     improvement: Weight = 0.01
     # (log amplification of a disturbed start, least number of segments below it); above all of them `segments`
     chaos: tuple[tuple[Weight, Count], ...] = ((7.0, 1), (12.0, 2), (18.0, 3))
@@ -97,19 +102,21 @@ class ComponentProposer:
         self._made: set[tuple[str, int, tuple[float, ...] | None]] = set()
         self._waiting: list[_Trial] = []
         self._sent: list[_Trial] = []
+        self._steps = 0
 
     def tell(self, population: Population) -> None:
         """Takes the results of the proposals that were made."""
         for trial in self._sent:
             candidate = population.get(trial.proposal.skeleton.structure)
             if candidate is not None and candidate.proposal.shooting is not None:
+                self._steps += candidate.fit.steps
                 self._record(candidate, trial.components)
         self._sent = []
 
     def ask(self, n: int) -> list[Proposal]:
         """Up to n proposals of the present batch; the next batch starts when the results of this one are known."""
         while not self._waiting:
-            if self._sent:
+            if self._sent or self._steps > self._settings.steps:
                 return []
             batch = next(self._plan, None)
             if batch is None:
@@ -149,20 +156,31 @@ class ComponentProposer:
     def _batches(self) -> Iterator[list[_Trial]]:
         """The plan: batches of proposals, each made when the results of the one before are known."""
         settings, target = self._settings, self._target
-        short = settings.segments
         terms = make_term_grid(self._language, target, settings.terms)
         selection = ComponentSelection(self._language, target, terms, target.columns, settings.selection)
-        lists = selection.lists(range(self._n))
+        lists: Lists = selection.lists(range(self._n))
         if not all(lists.values()):
             return
-        yield _present(
-            self._trial(components, (short,), "combination")
-            for components in _combinations([lists[i] for i in range(self._n)], settings.combinations)
-        )
+        short = settings.segments[0]
+        for short in settings.segments:
+            yield _present(
+                self._trial(components, (short,), "combination")
+                for components in _combinations([lists[i] for i in range(self._n)], settings.combinations)
+            )
+            if self._best(short) and self._explains(self._best(short)[0]):
+                break
         if not self._best(short):
             return
-        yield from self._sweeps(lists, short, settings.swept, settings.sweeps)
-        yield from self._cheapest(selection, short)
+        for number in range(settings.sweeps):
+            before = self._best(short)[0]
+            if number > 0:
+                selection, lists = self._selected_again(before, short, terms, selection, lists)
+            yield from self._cheapest(selection, short)
+            yield from self._sweep(lists, short, settings.swept)
+            if self._reweigh(self._best(short)[0]):
+                yield self._again(short)
+            if self._best(short)[0].candidate.objective > before.candidate.objective - settings.large_improvement:
+                break
         level = short
         for count in self._descent(self._best(short)[0]):
             yield _present(
@@ -176,18 +194,12 @@ class ComponentProposer:
         repaired: set[str] = set()
         for number in range(settings.rounds):
             before = self._best(level)[0]
-            if self._reweigh(before, level):
-                yield _present(
-                    self._trial(f.components, (level,), "reweighed", f) for f in self._best(level, settings.descending)
-                )
+            if self._reweigh(before):
+                yield self._again(level)
                 before = self._best(level)[0]
             if number < settings.second_passes:
-                columns = solved_columns(before.candidate, self._weighted(level))
-                if columns is not None:
-                    second = ComponentSelection(self._language, target, terms, columns, settings.selection)
-                    fresh = second.lists(range(self._n), settings.second_kappas)
-                    lists = {i: _joined(fresh[i], lists[i]) for i in range(self._n)}
-                yield from self._sweeps(lists, level, settings.second_swept, settings.sweeps)
+                _, lists = self._selected_again(before, level, terms, selection, lists)
+                yield from self._sweep(lists, level, settings.second_swept)
             for f in self._best(level, settings.repair.candidates):
                 structure = f.candidate.skeleton.structure
                 if structure not in repaired:
@@ -196,23 +208,35 @@ class ComponentProposer:
                         f.candidate, f.components, self._weighted(level), self._language, terms, settings.repair
                     )
                     yield _present(self._trial(m.components, (level,), m.kind, f) for m in changed)
-            yield from self._sweeps(lists, level, settings.second_swept // 2, 1)
+            yield from self._sweep(lists, level, settings.second_swept // 2)
             after = self._best(level)[0].candidate.objective
             if after > before.candidate.objective - settings.improvement:
                 break
 
-    def _sweeps(self, lists: Mapping[int, Sequence[Component]], level: int, most: int, times: int):
+    def _selected_again(
+        self, best: _Fitted, level: int, terms: TermGrid, selection: ComponentSelection, lists: Lists
+    ) -> tuple[ComponentSelection, Lists]:
+        """The selection of terms along the solution of a system, and its lists joined with the former ones."""
+        columns = solved_columns(best.candidate, self._weighted(level))
+        if columns is None:
+            return selection, lists
+        second = ComponentSelection(self._language, self._target, terms, columns, self._settings.selection)
+        fresh = second.lists(range(self._n), self._settings.second_kappas)
+        return second, {i: _joined(fresh[i], lists[i]) for i in range(self._n)}
+
+    def _sweep(self, lists: Lists, level: int, most: int) -> Iterator[list[_Trial]]:
         """Batches that exchange one row of the best system for others of its list, row by row."""
-        for _ in range(times):
-            before = self._best(level)[0].candidate.objective
-            for row in range(self._n):
-                best = self._best(level)[0]
-                yield _present(
-                    self._trial(_exchanged(best.components, row, component), (level,), "sweep", best)
-                    for component in lists[row][:most]
-                )
-            if self._best(level)[0].candidate.objective > before - self._settings.improvement:
-                break
+        for row in range(self._n):
+            best = self._best(level)[0]
+            yield _present(
+                self._trial(_exchanged(best.components, row, component), (level,), "sweep", best)
+                for component in lists[row][:most]
+            )
+
+    def _again(self, level: int) -> list[_Trial]:
+        """The best systems once more, with the present noise."""
+        best = self._best(level, self._settings.descending)
+        return _present(self._trial(f.components, (level,), "reweighed", f) for f in best)
 
     def _cheapest(self, selection: ComponentSelection, level: int) -> Iterator[list[_Trial]]:
         """Batches with the cheapest right-hand sides of each row, whatever the selection says of them."""
@@ -232,36 +256,45 @@ class ComponentProposer:
 
     def _descent(self, best: _Fitted) -> tuple[int, ...]:
         """The numbers of segments to go on with; not fewer than a disturbed start allows."""
-        growth = amplification(best.candidate, segmented(self._target, best.candidate.fit.segments))
-        least = next((count for limit, count in self._settings.chaos if growth < limit), self._settings.segments)
-        path = [count for count in self._settings.descent if least <= count < self._settings.segments]
-        if least < self._settings.segments and least not in path:
-            path.append(least)
-        return tuple(path)
+        short = best.candidate.fit.segments
+        growth = amplification(best.candidate, segmented(self._target, short))
+        least = next((count for limit, count in self._settings.chaos if growth < limit), self._settings.segments[0])
+        path = [count for count in self._settings.descent if least <= count < short]
+        return tuple(path if least >= short or least in path else [*path, least])
 
     def _weighted(self, level: int) -> Target:
         """The target in this many segments, with the present noise."""
         target = self._target if self._noise is None else reweighed(self._target, self._noise)
         return segmented(target, level)
 
-    def _reweigh(self, best: _Fitted, level: int) -> bool:
+    def _reweigh(self, best: _Fitted) -> bool:
         """Takes the noise from the residuals of the best fit; False if it changes little or the fit is poor."""
-        shooting = best.candidate.proposal.shooting
-        target = self._target
-        if shooting is not None and shooting.noise is not None:
-            target = reweighed(target, shooting.noise)
-        measured = list(target.measured)
-        counts, losses = target.column_counts[measured], best.candidate.fit.losses[measured]
-        chi = losses * target.power / counts
-        if float(chi @ counts) / float(counts.sum()) > self._settings.explained:
+        if not self._explains(best):
             return False
-        freedom = 1.0 - len(best.candidate.fit.values) / float(counts.sum())
+        target, measured = self._target, list(self._target.measured)
+        freedom = 1.0 - len(best.candidate.fit.values) / target.n_samples
         floor = self._settings.selection.floor * target.scales[measured]
-        noise = np.maximum(target.noise[measured] * np.sqrt(chi / max(freedom, 0.5)), floor)
-        if np.max(np.abs(np.log(noise / target.noise[measured]))) <= self._settings.reweigh_above:
+        noise = np.maximum(np.sqrt(self._variances(best) / max(freedom, 0.5)), floor)
+        present = target.noise[measured] if self._noise is None else np.array(self._noise)
+        if np.max(np.abs(np.log(noise / present))) <= self._settings.reweigh_above:
             return False
         self._noise = tuple(float(v) for v in noise)
         return True
+
+    def _explains(self, fitted: _Fitted) -> bool:
+        """Whether the fit leaves only a small share of the variance of every measured column."""
+        record = self._target.record
+        spread = [np.var(record.data[record.weight[:, c] > 0, c]) for c in self._target.measured]
+        return bool(np.all(self._variances(fitted) <= self._settings.explained * np.array(spread)))
+
+    def _variances(self, fitted: _Fitted) -> np.ndarray:
+        """The mean square residual of each measured column."""
+        shooting, target = fitted.candidate.proposal.shooting, self._target
+        if shooting is not None and shooting.noise is not None:
+            target = reweighed(target, shooting.noise)
+        measured = list(target.measured)
+        mean = fitted.candidate.fit.losses[measured] * target.power / target.column_counts[measured]
+        return mean * target.noise[measured] ** 2
 
 
 def amplification(candidate: Candidate, target: Target) -> float:

@@ -113,10 +113,13 @@ def _grid(term: Expression, count: int, target: Target, most: int) -> list[tuple
         role = role_of(term, i)
         partial = [{**chosen, i: value} for chosen in partial for value in _values(role, chosen, count, target, most)]
     points = [tuple(chosen[i] for i in range(count)) for chosen in partial]
-    points = [p for p in points if _sound(term, p, target)]
-    if len(points) > most:
-        points = [points[i] for i in np.linspace(0, len(points) - 1, most).astype(int)]
-    return points
+    return _thinned([p for p in _thinned(points, 2 * most) if _sound(term, p, target)], most)
+
+
+def _thinned(points: list[tuple[float, ...]], most: int) -> list[tuple[float, ...]]:
+    if len(points) <= most:
+        return points
+    return [points[i] for i in np.linspace(0, len(points) - 1, most).astype(int)]
 
 
 def _values(role: Role, chosen: dict[int, float], count: int, target: Target, most: int) -> Sequence[float]:
