@@ -36,6 +36,7 @@ from lgf.search.select import (
 )
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
+from lgf.search.systems.nested import simplest_nested
 from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion, complete
 
@@ -152,6 +153,8 @@ def discover(
         selection,
     )
     if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
+        if systems:
+            best = simplest_nested(best_ones, best, selection.bare_mention)
         best = simplest_equal(best_ones, best, problem, targets, selection)
         tools = Tools(
             lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction),

@@ -53,7 +53,7 @@ class ComponentSettings:
     cheap: Tally = 60  # cheapest right-hand sides of a row
     sweeps: Count = 2  # over all rows and both, as long as the improvement is large
     large_improvement: Weight = 10.0
-    steps: Count = 7_000_000  # of the integrator in all fits; then the plan ends
+    steps: Count = 5_500_000  # of the integrator in all fits; then the plan ends
     descending: Count = 12  # systems fitted in longer segments
     second_passes: Tally = 2
     second_kappas: tuple[Weight, ...] = (0.0, 10.0)
