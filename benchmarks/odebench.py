@@ -108,7 +108,7 @@ def structure_of(system: System) -> str:
 
     rows = []
     for left, right in system.sides:
-        expanded = from_sympy(sympy.expand(to_sympy(right)))
+        expanded = from_sympy(sympy.expand(to_sympy(right)), system.frame)
         rows.append(f"{_plain(left)} = {_plain(expanded)}")
     return System.read("; ".join(rows), frame=system.frame).skeleton.structure
 

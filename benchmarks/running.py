@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import odebench
+from benchmarks import dysts_systems, odebench
 from benchmarks.choosing import BENCHMARKS, chosen
 from benchmarks.judging import judged, truth_beside
 from benchmarks.peers.asking import CORES, ask
@@ -22,7 +22,7 @@ from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
 
-SYSTEMS = {"odebench": odebench.main}
+SYSTEMS = {"odebench": odebench.main, "dysts": dysts_systems.main}
 MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
 
 
