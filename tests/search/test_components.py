@@ -1,6 +1,7 @@
 """The search for systems: selection of terms in integral form, segments, and whole discoveries."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.runs.journal import Journal
+from lgf.search.candidate import Proposal
 from lgf.search.discover import discover
+from lgf.search.evaluate import Evaluator
 from lgf.search.systems.integral_form import (
     integrals_of,
     make_grid,
@@ -25,6 +28,7 @@ from lgf.search.systems.integral_form import (
     whitening,
 )
 from lgf.search.systems.language import system_language
+from lgf.search.systems.nested import simplest_nested
 from lgf.search.systems.term_grid import GridSettings, make_term_grid
 from lgf.smoothing.complete import complete
 from lgf.solver.kernels.beam import BeamOptions, Columns, Pool, select_terms
@@ -212,6 +216,18 @@ def test_two_coupled_oscillators_of_second_order():
     found = discover(problem, GRAMMAR)
     structures = {c.skeleton.structure for c in (found.best, *found.indistinguishable)}
     assert system.skeleton.structure in structures
+
+
+def test_of_nested_systems_the_simpler_one_is_chosen_within_the_margin(hares):
+    problem, system = hares
+    target = target_of(problem)
+    larger = Skeleton.read("hare' = C*hare + C*hare*lynx + C*hare^2; lynx' = C*hare*lynx + C*lynx", target.frame)
+    other = Skeleton.read("hare' = C*hare + C*lynx; lynx' = C*hare*lynx + C*lynx", target.frame)
+    proposals = [Proposal(s, 20.0, shooting=Shooting((1,))) for s in (system.skeleton, larger, other)]
+    small, large, foreign = map(Evaluator({target.frame: target}), proposals)
+    small, large, foreign = (replace(c, objective=v) for c, v in ((small, 1.5), (large, 0.0), (foreign, 0.5)))
+    assert simplest_nested([small, large, foreign], large, 2.0) is small
+    assert simplest_nested([small, large, foreign], large, 1.0) is large
 
 
 def answer(found):
