@@ -81,7 +81,11 @@ class Searches:
         """Asks every search of this server to end with the best so far."""
         self._waiting.clear()
         for name, process in self._processes.items():
-            if process.poll() is None:
+            if process.poll() is not None:
+                continue
+            if not is_locked(self._runs / name):  # it is still starting and holds nothing
+                process.terminate()
+            else:
                 with suppress(LgfError):
                     request_stop(self._runs / name)
 
