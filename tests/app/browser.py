@@ -1,5 +1,6 @@
 """Chromium for the tests of the page, and what the tests ask of every screen."""
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -51,6 +52,8 @@ def launch(playwright):
 def shoot(page, name: str, whole: bool = False) -> None:
     """Writes a picture for the docs, if asked for by LGF_SCREENSHOTS=1."""
     if SHOOT:
+        from PIL import Image
+
         page.wait_for_timeout(500)
-        FIGURES.mkdir(exist_ok=True)
-        page.screenshot(path=FIGURES / f"app-{name}.png", full_page=whole)
+        picture = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
+        picture.quantize(64, dither=Image.Dither.NONE).save(FIGURES / f"app-{name}.png", optimize=True)

@@ -9,7 +9,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// series: [{label, t, values, colour, kind: "points" | "line" | "steps", dash}]
+// series: [{label, t, values, colour, kind: "points" | "line" | "stepped", dash}]
 // options: {title, x, y, log, height, pick(index), band}
 export class Plot {
   constructor(options) {
@@ -135,9 +135,9 @@ function style(series) {
     return { label: series.label, stroke, paths: () => null, points: { show: true, size: 12, stroke, fill: colour("surface"), width: 3 } };
   }
   if (series.kind === "edge") return { label: series.label, stroke, width: 0, points: { show: false } };
-  const paths = series.kind === "steps" ? uPlot.paths.stepped({ align: 1 }) : undefined;
+  const paths = series.kind === "stepped" ? uPlot.paths.stepped({ align: 1 }) : undefined;
   const points = series.kind === "dotted" ? { show: true, size: 7, fill: stroke } : { show: false };
-  return { label: series.label, stroke, width: series.width || 1.75, dash: series.dash, paths, points, spanGaps: series.kind === "steps" };
+  return { label: series.label, stroke, width: series.width || 1.75, dash: series.dash, paths, points, spanGaps: series.kind === "stepped" };
 }
 
 export function clear(list) {

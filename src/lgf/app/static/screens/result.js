@@ -88,7 +88,7 @@ export default function result(page, facts, reload) {
       clear(residualPlots);
       replace(leftOver);
       for (const name of names) {
-        const plot = new Plot({ title: `What is left of ${name}`, x: "t", height: 140 });
+        const plot = new Plot({ title: `What is left of ${name}`, x: "t", height: 160 });
         residualPlots.push(plot);
         leftOver.append(plot.element);
       }

@@ -62,7 +62,7 @@ export default function search(page, facts, reload) {
     words.textContent = sentence();
     stop.textContent = row.state === "stopping" ? "End it at once" : "Stop";
     const limit = progress.max_seconds;
-    clock.textContent = row.live && progress.fits ? `${seconds(progress.seconds)}${limit ? ` of ${seconds(limit)}` : ""}` : "";
+    clock.textContent = row.live && progress.fits ? `${seconds(Math.min(progress.seconds, limit || Infinity))}${limit ? ` of ${seconds(limit)}` : ""}` : "";
     if (row.live && limit && progress.fits) bar.value = Math.min(progress.seconds / limit, 1);
     else bar.removeAttribute("value");
     bar.hidden = !row.live;
@@ -81,7 +81,7 @@ export default function search(page, facts, reload) {
     if (best) {
       front.set([{ label: "error", t: progress.front.map((c) => c.complexity), values: progress.front.map((c) => c.error), colour: "model", kind: "dotted" }]);
       const steps = progress.improvements.concat([[progress.seconds, best.error]]).filter(([t], i, all) => i === 0 || t > all[i - 1][0]);
-      history.set([{ label: "error", t: steps.map((s) => s[0]), values: steps.map((s) => s[1]), colour: "model", kind: "steps" }]);
+      history.set([{ label: "error", t: steps.map((s) => s[0]), values: steps.map((s) => s[1]), colour: "model", kind: "stepped" }]);
     }
     if (Date.now() - spoken > SPEAK) {
       spoken = Date.now();
