@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label", default="current", help="name of the results of lgf (current)")
     parser.add_argument("--evaluations", type=int, metavar="N", help="budget of each search (default: lgf's own)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--references", action="store_true", help="run the other methods too")
+    parser.add_argument("--references", action="store_true", help="run the other methods, not lgf's search")
     parser.add_argument("--summary", action="store_true", help="only print the results that there are")
     parser.add_argument("--page", action="store_true", help="write docs/real.md from the results that there are")
 
@@ -95,9 +95,10 @@ def main(args: argparse.Namespace) -> None:
         return
     chosen = _chosen(args.only, args.held_back)
     budget = {} if args.evaluations is None else {"max_evaluations": args.evaluations}
-    plan = [(LGF, file_of(args.label, args.held_back), budget)]
+    own = file_of(args.label, args.held_back)
+    plan = [(LGF, own, budget)]
     if args.references:
-        plan += [(name, file_of("references", args.held_back), {}) for name in REFERENCES]
+        plan = [(name, file_of("references", args.held_back), {}) for name in REFERENCES]
     for method, file, settings in plan if not args.summary else []:
         done = {(row["record"], row["test"], row["method"]) for row in rows(file)}
         for record in chosen:
@@ -109,7 +110,7 @@ def main(args: argparse.Namespace) -> None:
                 where = {"seed": args.seed, "load": load, "machine": machine(), "versions": versions()}
                 append(file, row | {"settings": settings} | where)
                 print(f"{test.record:14s} {test.kind:9s} {method:16s} {row['ratio']:7.3f}  {_what(row)}", flush=True)
-    lines = [*rows(plan[0][1]), *rows(file_of("references", args.held_back))]
+    lines = [*rows(own), *rows(file_of("references", args.held_back))]
     print_summary([row for row in lines if row["record"] in {r.id for r in chosen}])
 
 
