@@ -31,6 +31,7 @@ from lgf.search.systems.language import system_language
 from lgf.search.systems.nested import simplest_nested
 from lgf.search.systems.term_grid import GridSettings, make_term_grid
 from lgf.smoothing.complete import complete
+from lgf.solver.forcing import Forcing
 from lgf.solver.kernels.beam import BeamOptions, Columns, Pool, select_terms
 from lgf.solver.solve import solve
 
@@ -208,6 +209,42 @@ def test_a_system_is_found_with_nothing_given(name):
     structures = {c.skeleton.structure for c in (found.best, *found.indistinguishable)}
     assert system.skeleton.structure in structures
     assert found.best.fit.segments == 1
+
+
+def _record(text, start, columns, seed=0, gaps=(), inputs=None, name=""):
+    t = np.linspace(0, 15, 120)
+    solved = solve(System.read(text), start, t, inputs, rtol=1e-10)
+    clean = np.column_stack([solved[c] for c in columns])
+    values = clean + 0.02 * clean.std(axis=0) * np.random.default_rng(seed).standard_normal(clean.shape)
+    for column, begin, end in gaps:
+        values[begin:end, column] = np.nan
+    return Observation(t, values, tuple(map(Variable.read, columns)), inputs=inputs or {}, name=name)
+
+
+DRIVEN = "x' = y; y' = -2*x - 0.3*y + 1.5*F"
+PAIR = "x'' = -3*x + 1*y; y'' = 1*x - 2*y"
+MODES = {
+    "gaps by column": (HARES, [((10.0, 5.0), ("hare", "lynx"), {"gaps": ((0, 20, 35), (1, 60, 75))})], None),
+    "other columns in other experiments": (
+        HARES,
+        [((10.0, 5.0), ("hare", "lynx"), {"name": "a"}), ((4.0, 2.0), ("lynx",), {"seed": 1, "name": "b"})],
+        None,
+    ),
+    "a derivative in place of the state": (HARES, [((10.0, 5.0), ("hare'", "lynx"), {})], 1),
+    "a known input": (DRIVEN, [((1.0, 0.0), ("x", "y"), {"inputs": {"F": Forcing.from_formula("cos(1.3*t)")}})], None),
+    "an acceleration": (PAIR, [((1.0, 0.0, 0.0, 0.5), ("x", "y''"), {})], 2),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_kind_of_record_is_searched(mode):
+    text, experiments, order = MODES[mode]
+    records = tuple(_record(text, start, columns, **rest) for start, columns, rest in experiments)
+    problem = Problem(records, Knowledge(order=order))
+    found = discover(problem, GRAMMAR)
+    structures = {c.skeleton.structure for c in (found.best, *found.indistinguishable)}
+    wanted = System.read(text, frame=problem.frames[0]).skeleton.structure
+    assert wanted in structures
 
 
 def test_two_coupled_oscillators_of_second_order():

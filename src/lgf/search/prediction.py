@@ -191,7 +191,9 @@ def _leverage(information: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     sizes[sizes == 0.0] = 1.0
     scaled = information / np.outer(sizes, sizes) + 1e-10 * np.eye(len(sizes))
     b = slopes / sizes[:, None]
-    return np.maximum(np.sum(b * np.linalg.solve(scaled, b), axis=0), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # an unstable solution: nothing is determined
+        leverage = np.sum(b * np.linalg.solve(scaled, b), axis=0)
+    return np.maximum(np.nan_to_num(leverage, nan=np.inf, posinf=np.inf), 0.0)
 
 
 def _least_variance(target: Target, fit: FitSettings) -> float:
