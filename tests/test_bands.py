@@ -17,7 +17,7 @@ from lgf.runs.posterior import correlation_time, make_posterior
 
 @pytest.fixture(scope="module")
 def line():
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(3)
     t = np.linspace(0.0, 5.0, 40)
     u = 2.0 + 0.7 * t + 0.1 * rng.standard_normal(40)
     return fitted(["u' = C"], t, u), t, u
