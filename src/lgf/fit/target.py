@@ -17,6 +17,7 @@ from lgf.solver.forcing import Forcing, input_table
 from lgf.solver.kernels.trajectory_fit import Record
 from lgf.solver.program import Formulas
 
+_MOST_UNEVEN = 5.0  # between the noise of two columns, each in units of its signal
 _LARGEST_ERROR = 100.0  # largest squared error that a sample counts, in units of the mean square of the signal
 _ATOL = 1e-7  # absolute tolerance of the solver, in units of a variable's root mean square
 _LARGEST_STATE = 20.0  # in units of the largest completed value; beyond it a solution has blown up
@@ -282,9 +283,10 @@ def _noise(
 ) -> np.ndarray:
     """Standard deviation of the noise of each column, pooled over the experiments; NaN where not measured.
 
-    It is not below the rounding error of the numbers and the relative error of a solution.
+    It is not below the rounding error of the numbers and the relative error of a solution, and, in units of the signal,
+    not below a fifth of that of another column.
     """
-    pooled = np.full(len(frame.columns), np.nan)
+    pooled, spread = np.full(len(frame.columns), np.nan), np.full(len(frame.columns), np.nan)
     for i, variable in enumerate(frame.columns):
         measured = [
             (c.noise[variable], column)
@@ -296,7 +298,10 @@ def _noise(
             variance = np.average([deviation**2 for deviation, _ in measured], weights=counts)
             size = float(np.sqrt(np.nanmean(np.concatenate([column for _, column in measured]) ** 2)))
             pooled[i] = max(float(np.sqrt(variance)), float(rounding[i]), accuracy * size, 1e-300)
-    return pooled
+            spread[i] = float(np.nanstd(np.concatenate([column for _, column in measured])))
+    # On a coarse record a smoother may take all noise of one state for signal; it would then outweigh the others.
+    shares = pooled[spread > 0] / spread[spread > 0]
+    return np.fmax(pooled, shares.max(initial=0.0) * spread / _MOST_UNEVEN)
 
 
 def _weighted(
