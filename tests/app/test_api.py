@@ -208,6 +208,14 @@ def test_a_trial_without_changes_is_the_curve_of_the_result(shelf):
         assert moved["columns"][state] != trial["columns"][state]
 
 
+def test_the_next_experiment_is_suggested(shelf):
+    facts = shelf.client.post("/api/runs/duffing/suggest").json
+    assert facts["sentence"].startswith("Start at u = ")
+    assert facts["measured"] == ["u''"]
+    assert len(facts["predictions"]) >= 2
+    assert all("u''" in p["columns"] for p in facts["predictions"])
+
+
 @pytest.mark.parametrize(("trial", "words"), [
     ({"equation": 99}, "There is no such equation"),
     ({"equation": 0, "experiment": 99}, "There is no such equation"),

@@ -185,6 +185,8 @@ def test_by_keyboard_alone(page, shelf):
         raise AssertionError(f"{name} is not reached by Tab")
 
     page.reload()
+    expect(page.get_by_role("link", name="duffing")).to_be_visible()
+    expect(page.locator("main")).to_be_focused()
     reach("Choose a file")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
@@ -267,6 +269,8 @@ def test_every_screen_can_be_read_and_reached(page, shelf, scheme, width):
         expect(page.get_by_role("heading", name="Take it with you")).to_be_visible()
         expect(page.get_by_text("90 % band").first).to_be_visible()
         page.get_by_text("Show as a table").first.click()
+        page.get_by_role("button", name="Suggest the next experiment").click()
+        expect(page.get_by_text("expected to tell the chosen equation from")).to_be_visible()
         audit(f"result of {run}")
     page.goto(f"{shelf.client.address}/#/run/duffing/try")
     expect(page.get_by_label("u at the start", exact=True)).to_be_visible()

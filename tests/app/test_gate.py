@@ -16,7 +16,8 @@ PATHS = (
     "/", "/app.css", "/api/login", "/api/knock", "/api/records", "/api/data", "/api/data/0123456789abcdef",
     "/api/data/0123456789abcdef/check", "/api/runs", "/api/runs/decay", "/api/runs/decay/stop",
     "/api/runs/decay/resume", "/api/runs/decay/again", "/api/runs/decay/curve", "/api/runs/decay/simulate",
-    "/api/runs/decay/band", "/api/runs/decay/data.csv", "/api/runs/decay/files/report.html", "/api/events",
+    "/api/runs/decay/band", "/api/runs/decay/suggest", "/api/runs/decay/data.csv", "/api/runs/decay/files/report.html",
+    "/api/events",
     "/nowhere", "/api/nowhere",
 )  # fmt: skip
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "PROPFIND")

@@ -55,6 +55,11 @@ class Form(_Strict):
     functions: tuple[Text, ...] | None = None
     bounds: tuple[Bound, ...] = ()
     required: tuple[Text, ...] = ()
+    forbidden: tuple[Text, ...] = ()
+    known: tuple[Text, ...] = ()
+    shared: tuple[Text, ...] = ()
+    conserved: tuple[Text, ...] = ()
+    populations: tuple[Text, ...] = ()
     start: tuple[Text, ...] = ()
     initial: dict[str, float] = {}
     seconds: Annotated[float, Field(gt=0, le=LONGEST_SEARCH)] = 60.0
@@ -200,4 +205,9 @@ def _knowledge(form: Form, inputs: Any) -> Knowledge:
         functions=form.functions,
         bounds=bounds or None,  # type: ignore[arg-type]  # Knowledge reads signs and texts of numbers
         required=form.required or None,
+        forbidden=form.forbidden or None,
+        known=form.known or None,  # type: ignore[arg-type]  # and equations as texts
+        shared=form.shared or None,
+        conserved=form.conserved or None,
+        populations=form.populations or None,
     )

@@ -19,6 +19,7 @@ from lgf.report.verdict import verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.request import Run
 from lgf.runs.serialisation import for_page
+from lgf.runs.suggestion import Suggestion
 from lgf.search.candidate import Candidate
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
@@ -160,6 +161,18 @@ def trajectory_view(solved: Trajectory) -> Facts:
             "columns": {str(v): solved[v] for v in solved.variables},
             "inputs": solved.inputs,
             "sentence": _ENDS_EARLY.get(solved.status, ""),
+        }
+    )
+
+
+def suggestion_view(suggestion: Suggestion) -> Facts:
+    """The experiment in a sentence, and what each equation predicts for it."""
+    predictions = zip(suggestion.equations, suggestion.trajectories, strict=True)
+    return for_page(
+        {
+            "sentence": str(suggestion),
+            "measured": [str(v) for v in suggestion.noise],
+            "predictions": [{"text": str(system), **trajectory_view(solved)} for system, solved in predictions],
         }
     )
 

@@ -27,7 +27,7 @@ from lgf.app.form import (
     read_problem,
 )
 from lgf.app.gate import KNOCK, LOGIN, Session
-from lgf.app.results import band_view, curve_view, equations, run_view, trajectory_view
+from lgf.app.results import band_view, curve_view, equations, run_view, suggestion_view, trajectory_view
 from lgf.app.run_folders import (
     DOWNLOADS,
     downloads,
@@ -53,6 +53,7 @@ from lgf.report.page import REPORT
 from lgf.runs.folder import open_run, read_request, write_atomically
 from lgf.runs.progress import read_progress
 from lgf.runs.request import check_request
+from lgf.runs.suggestion import suggest
 
 FORM, TABLE = "form.json", "data.csv"  # beside run.json: what the page needs to ask again
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -86,6 +87,7 @@ class Page:
             ("/api/runs/{id}/curve", get, self.curve),
             ("/api/runs/{id}/simulate", post, self.simulate),
             ("/api/runs/{id}/band", post, self.band),
+            ("/api/runs/{id}/suggest", post, self.suggest),
             ("/api/runs/{id}/data.csv", get, self.data),
             ("/api/runs/{id}/files/{name}", get, self.download),
             ("/api/events", get, self.events),
@@ -263,6 +265,14 @@ class Page:
     def _band(self, id: str, trial: Any) -> dict[str, Any] | None:
         band = band_around(load_run(find_run(self.runs, id)), trial)
         return None if band is None else band_view(band)
+
+    async def suggest(self, call: Call) -> Response:
+        """What to measure next: the experiment that tells the equally good equations apart best."""
+        return JSONResponse(await run_in_threadpool(self._suggest, call.path_params["id"]))
+
+    def _suggest(self, id: str) -> dict[str, Any]:
+        (suggestion,) = suggest(load_run(find_run(self.runs, id)))
+        return suggestion_view(suggestion)
 
     async def data(self, call: Call) -> Response:
         """The measurements of a run as a table."""

@@ -2,6 +2,10 @@
 
 import { h, replace, short, table } from "./dom.js";
 
+// Curves beside each other differ in colour and in dashes.
+export const COLOURS = ["model", "second", "third", "fourth"];
+export const DASHES = [undefined, [8, 4], [3, 3], [10, 3, 3, 3]];
+
 const plots = new Set();
 const LARGEST_TABLE = 200; // rows; a longer series is thinned, and the table says so
 

@@ -3,10 +3,7 @@
 import { get, runPath } from "../api.js";
 import { h, replace, table } from "../dom.js";
 import { math } from "../mathml.js";
-import { clear, trajectories } from "../plots.js";
-
-const COLOURS = ["model", "second", "third", "fourth"];
-const DASHES = [undefined, [8, 4], [3, 3], [10, 3, 3, 3]];
+import { clear, COLOURS, DASHES, trajectories } from "../plots.js";
 
 export default async function compare(page, list) {
   page.title("Compare");

@@ -38,7 +38,16 @@ export function knowledge(form, problem, inputByColumn, changed) {
     h("div", { class: "fields" }, inputs(form, inputByColumn, changed), initial(form, problem, changed)),
     more("More: functions, terms, signs, your own equation", form, [
       functions(form, changed),
-      h("div", { class: "fields" }, lines(form, "required", "Terms that must be in it, one a line", several ? `${first}*${problem.states[1]}` : `${first}^3`, changed), signs(form, problem, changed)),
+      h(
+        "div",
+        { class: "fields" },
+        lines(form, "required", "Terms that must be in it, one a line", several ? `${first}: ${first}*${problem.states[1]}` : `${first}^3`, changed),
+        lines(form, "forbidden", "Terms that cannot be in it, one a line", several ? `${first}: ${problem.states[1]}` : "t", changed),
+        several && lines(form, "known", "Equations that are known, one a line", `${first}' = ${problem.states[1]}`, changed, "Their numbers stay as they are; C is fitted."),
+        several && lines(form, "conserved", "Sums that do not change, one a line", problem.states.join(" + "), changed),
+        several && lines(form, "populations", "States that stay zero once they are zero, one a line", first, changed),
+      ),
+      signs(form, problem, changed),
       lines(
         form,
         "start",
@@ -52,7 +61,8 @@ export function knowledge(form, problem, inputByColumn, changed) {
 }
 
 function more(title, form, parts) {
-  const used = form.functions || form.required?.length || form.bounds?.length || form.start?.length;
+  const texts = ["required", "forbidden", "known", "conserved", "populations", "bounds", "start"];
+  const used = form.functions || texts.some((name) => form[name]?.length);
   return h("details", { open: Boolean(used) }, h("summary", {}, title), parts);
 }
 

@@ -3,7 +3,7 @@
 import { get, post, runPath } from "../api.js";
 import { button, copy, field, h, replace, select, short, table } from "../dom.js";
 import { math } from "../mathml.js";
-import { clear, Plot, trajectories } from "../plots.js";
+import { clear, COLOURS, DASHES, Plot, trajectories } from "../plots.js";
 import { finding } from "./columns.js";
 
 const LONGER = [["30", "30 seconds"], ["60", "1 minute"], ["300", "5 minutes"], ["900", "15 minutes"], ["3600", "1 hour"]];
@@ -21,6 +21,7 @@ export default function result(page, facts, reload) {
   const chosen = equations.findIndex((e) => e.chosen);
   const plots = [];
   const residualPlots = [];
+  const nextPlots = [];
   const head = h("section", { class: "card", "aria-live": "polite" });
   const constants = h("section", { "aria-labelledby": "constants" });
   const curves = h("div", {});
@@ -164,6 +165,7 @@ export default function result(page, facts, reload) {
     ),
     steps.length > 1 && h("section", { "aria-labelledby": "ladder" }, h("h2", { id: "ladder" }, "The ladder: the simplest equation at each level of prediction"), equationTable(steps, "Equations by simplicity, each predicting better than all before it")),
     h("section", { "aria-labelledby": "front" }, h("h2", { id: "front" }, "Simpler and more accurate equations"), h("div", { class: "two wide-right" }, front.element, equationTable(numbered.filter(([e]) => e.front), "Equations by length"))),
+    h("section", { "aria-labelledby": "measure" }, h("h2", { id: "measure" }, "What to measure next"), nextExperiment(facts, nextPlots)),
     h("section", { "aria-labelledby": "take" }, h("h2", { id: "take" }, "Take it with you"), takeaways(facts)),
     h("section", { "aria-labelledby": "next" }, h("h2", { id: "next" }, "Go on"), h("div", { class: "row" }, goOn(page, facts, reload))),
     h(
@@ -180,6 +182,7 @@ export default function result(page, facts, reload) {
     latest += 1;
     clear(plots);
     clear(residualPlots);
+    clear(nextPlots);
     front.destroy();
   };
   return leave;
@@ -197,6 +200,27 @@ function takeaways(facts) {
   const files = facts.files.filter((name) => name in FILES).map((name) => link(runPath(facts.run, `/files/${name}`), FILES[name]));
   const report = facts.files.includes("report.html") && link(runPath(facts.run, "/files/report.html"), "Report", { download: undefined, target: "_blank", rel: "noopener" });
   return h("div", { class: "row" }, files, report, link(runPath(facts.run, "/data.csv"), "Data (CSV)"));
+}
+
+// The experiment that tells the equally good equations apart, worked out when it is asked for.
+function nextExperiment(facts, plots) {
+  const box = h("div", { "aria-live": "polite" });
+  const ask = button("Suggest the next experiment", async () => {
+    ask.disabled = true;
+    replace(box, h("p", { class: "quiet" }, "Comparing what the equations predict for many experiments ..."));
+    try {
+      const found = await post(runPath(facts.run, "/suggest"));
+      const curves = h("div", {});
+      replace(box, h("p", {}, found.sentence), curves);
+      const shown = found.predictions.slice(0, COLOURS.length);
+      trajectories(curves, plots, { t: [], columns: {} }, shown.map((p, i) => ({ label: i ? `other equation ${i}` : "chosen equation", facts: p, colour: COLOURS[i], dash: DASHES[i] })), found.measured, 220);
+      replace(box.appendChild(h("ul", {})), shown.slice(1).map((p, i) => h("li", {}, `Other equation ${i + 1}: `, h("code", {}, p.text))));
+    } catch (error) {
+      replace(box, h("p", {}, error.message));
+    }
+    ask.disabled = false;
+  });
+  return [box, ask];
 }
 
 // Search longer, or anew with other knowledge.
