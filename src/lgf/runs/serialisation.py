@@ -18,7 +18,7 @@ from lgf.expression.print import plain
 from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Tie, Varying
-from lgf.search.candidate import Candidate, Prediction, Proposal
+from lgf.search.candidate import Candidate, Noise, Prediction, Proposal
 from lgf.search.loop import Iteration
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
@@ -138,6 +138,7 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "objective": candidate.objective,
             "complexity": candidate.complexity,
             "prediction": None if prediction is None else asdict(prediction),
+            "noise": None if candidate.noise is None else asdict(candidate.noise),
             "stability": None if stability is None else [stability.verdict.value, stability.reason],
             "residual": fit.residual,
             "covariance": fit.covariance,
@@ -169,8 +170,8 @@ def candidate_from_plain(data: Plain) -> Candidate:
     values = tuple(float(v) for v in data["values"])
     if len(values) != p:
         raise ValueError(f"{len(values)} values for {p} constants of {data['skeleton']}")
-    derivation, start, stability, prediction = (
-        data["derivation"], data["start"], data["stability"], data["prediction"],
+    derivation, start, stability, prediction, noise = (
+        data["derivation"], data["start"], data["stability"], data["prediction"], data["noise"],
     )  # fmt: skip
     proposal = Proposal(
         Skeleton.read(data["proposed"], frame),
@@ -211,6 +212,7 @@ def candidate_from_plain(data: Plain) -> Candidate:
         float(data["objective"]),
         None if stability is None else Stability(Verdict(stability[0]), str(stability[1])),
         None if prediction is None else _prediction_from_plain(prediction),
+        None if noise is None else Noise(float(noise["correlation_time"]), float(noise["share"])),
     )
 
 

@@ -44,6 +44,14 @@ class Prediction:
         return math.prod(errors) ** (1 / len(errors)) if errors else None
 
 
+@dataclass(frozen=True)
+class Noise:
+    """Residuals that are correlated in time."""
+
+    correlation_time: float  # in units of t
+    share: float  # of the residuals' variance; the rest is white
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A fitted proposal with its objective; smaller is better."""
@@ -54,6 +62,7 @@ class Candidate:
     objective: float
     stability: Stability | None = None
     prediction: Prediction | None = None  # how well it predicts what its fit did not see
+    noise: Noise | None = None  # correlated residuals; None = white
 
     @property
     def skeleton(self) -> Skeleton:

@@ -24,6 +24,7 @@ from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidate
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
+from lgf.search.noise_model import with_noise_model
 from lgf.search.objective import Criterion
 from lgf.search.prediction import with_prediction
 from lgf.search.select import (
@@ -137,10 +138,14 @@ def discover(
             raise
     selection = settings.selection
     best_ones = finalists(population, evaluator, mapper, selection, [*languages, *systems])
-    if problem.knowledge.vary == "auto" and settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
+    if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
         pool = unique([*best_ones, *simple_candidates(population, settings.prediction)])
-        patient = replace(evaluator, fit=selection.refit)
-        best_ones += vary_one(pool, patient, mapper, settings.varying)
+        if problem.knowledge.vary == "auto":
+            varied = vary_one(pool, replace(evaluator, fit=selection.refit), mapper, settings.varying)
+            best_ones, pool = [*best_ones, *varied], [*pool, *varied]
+        correlated = [with_noise_model(c, targets[c.skeleton.frame], settings.noise) for c in pool]
+        if any(c.noise is not None for c in correlated):
+            best_ones = correlated
         best_ones.sort(key=lambda c: c.objective)
 
     def accept(candidate: Candidate) -> bool:

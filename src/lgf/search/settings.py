@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from lgf.errors import LgfError, quoted
 from lgf.fit.settings import FitMethod, FitSettings
 from lgf.search.loop import SearchSettings
+from lgf.search.noise_model import NoiseSettings
 from lgf.search.objective import Criterion, ObjectiveSettings
 from lgf.search.prediction import PredictionSettings
 from lgf.search.proposers.basic import EvolutionSettings
@@ -63,6 +64,7 @@ class DiscoverySettings:
     selection: SelectionSettings = SelectionSettings()
     prediction: PredictionSettings = PredictionSettings()
     varying: VaryingSettings = VaryingSettings()
+    noise: NoiseSettings = NoiseSettings()
 
     def __post_init__(self):
         if not self.proposers:

@@ -1,0 +1,196 @@
+"""The noise that a candidate's residuals show: white, correlated in time, or growing with the signal.
+
+The equation of a real record is an approximation, and its residuals are correlated in time. Under white noise such
+residuals pay for spurious terms. Under the sum of white noise and an Ornstein-Uhlenbeck process they do not; the
+description length decides between the two, the process costing two constants.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+
+from lgf.fit.constants import ConstantFit
+from lgf.fit.jacobian import solve_with_jacobian
+from lgf.fit.settings import FitSettings, Fitting, make_fitting
+from lgf.fit.target import Target
+from lgf.search.candidate import Candidate, Noise
+from lgf.search.prediction import unknowns_at
+from lgf.settings.ranges import Count, Positive
+from lgf.solver.kernels.correlated_noise import whiten
+
+
+@dataclass(frozen=True)
+class NoiseSettings:
+    """When residuals are examined for correlation and growth."""
+
+    correlated_above: Positive = 2.0  # correlation time in samples; white noise has 1
+    least_samples: Count = 20  # of a series
+    iterations: Count = 4  # of the generalised fit
+
+
+class Residuals(NamedTuple):
+    """Residuals of a fit by series: one for each measured column of each experiment."""
+
+    t: np.ndarray  # [M]
+    first: np.ndarray  # [series + 1]
+    rows: np.ndarray  # [P + 1, M] slopes with respect to the unknowns, then the residuals, in units of the noise
+    fitted: np.ndarray  # [M] solved values, in units of their root mean square
+
+    @property
+    def values(self) -> np.ndarray:
+        """The residuals, in units of the noise."""
+        return self.rows[-1]
+
+
+def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
+    """The residuals (measured - solved) at the unknowns x; None if the solution ends early."""
+    target, record = fitting.target, fitting.target.record
+    solved = solve_with_jacobian(fitting, x)
+    if not solved.reached.all():
+        return None
+    times, rows, fitted, lengths = [], [], [], []
+    for e in range(target.n_experiments):
+        for d in target.measured:
+            part = slice(int(record.first[e]), int(record.first[e + 1]))
+            present = np.flatnonzero(record.weight[part, d] > 0) + part.start
+            if not len(present):
+                continue
+            root = np.sqrt(record.weight[present, d] * target.power)
+            values = solved.values[present, d]
+            both = np.vstack([solved.jacobian[:, present, d], record.data[present, d] - values])
+            times.append(record.t[present])
+            rows.append(both * root)
+            fitted.append(values / target.scales[d])
+            lengths.append(len(present))
+    first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Residuals(np.concatenate(times), first, np.concatenate(rows, axis=1), np.concatenate(fitted))
+
+
+def correlation_time(residuals: Residuals) -> float:
+    """1 + 2 sum rho_k over the lags with significant correlation, averaged over the series, in samples; 1 is white."""
+    products: dict[int, float] = {}
+    for begin, end in zip(residuals.first[:-1], residuals.first[1:], strict=True):
+        series = residuals.values[begin:end]
+        for lag in range(min(len(series) // 2, 200)):
+            products[lag] = products.get(lag, 0.0) + float(series[lag:] @ series[: len(series) - lag])
+    limit = 2.0 / math.sqrt(len(residuals.values))
+    total = 1.0
+    for lag in range(1, len(products)):
+        rho = products[lag] / max(products[0], 1e-300)
+        if rho < limit:
+            break
+        total += 2.0 * rho
+    return total
+
+
+def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings()) -> Candidate:
+    """The candidate under correlated noise, refitted, if that gives a shorter description; else the same candidate."""
+    if not math.isfinite(candidate.loss) or target.n_samples < settings.least_samples * target.n_experiments:
+        return candidate
+    fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
+    x = unknowns_at(candidate, fitting)
+    residuals = residuals_of(fitting, x)
+    if residuals is None or correlation_time(residuals) < settings.correlated_above:
+        return candidate
+    share, length = _likeliest(residuals)
+    for _ in range(settings.iterations):
+        step = _generalised_step(residuals, share, length)
+        moved = residuals_of(fitting, x + step)
+        if moved is None or _length(moved, share, length) >= _length(residuals, share, length):
+            break
+        x, residuals = x + step, moved
+        share, length = _likeliest(residuals, (share, length))
+    n = target.n_samples
+    white = n * math.log(candidate.loss * target.power)
+    gain = white - _length(residuals, share, length) - 2 * math.log(n)
+    if not gain > 0:
+        return candidate
+    rows, _ = whiten(residuals.t, residuals.first, residuals.rows, share, length)
+    variance = float(rows[-1] @ rows[-1]) / max(n - len(x), 1)
+    fit = _moved(candidate.fit, fitting, x, variance * np.linalg.pinv(rows[:-1] @ rows[:-1].T, hermitian=True))
+    spread = float(residuals.values @ residuals.values) / target.power
+    noise = Noise(length, share / (1.0 + share))
+    return replace(candidate, fit=replace(fit, loss=spread), objective=candidate.objective - gain, noise=noise)
+
+
+def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] | None:
+    """(growth g, variances [N, column]) if the noise grows with the signal; None if constant noise is as likely.
+
+    The standard deviation is proportional to sqrt(1 + (g y / rms y)^2).
+    """
+    fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
+    solved = solve_with_jacobian(fitting, unknowns_at(candidate, fitting))
+    measured = target.record.weight > 0
+    if not solved.reached.all():
+        return None
+    relative = (solved.values / target.scales)[measured]
+    squares = ((solved.values - target.record.data) ** 2 * target.record.weight)[measured]
+    n = len(squares)
+
+    def length(growth: float) -> float:
+        variances = 1.0 + (growth * relative) ** 2
+        return n * math.log(max(float(np.sum(squares / variances)), 1e-300)) + float(np.sum(np.log(variances)))
+
+    best = minimize_scalar(lambda z: length(math.exp(z)), bounds=(-3.0, 5.0), method="bounded")
+    growth = math.exp(float(best.x))  # type: ignore[union-attr]
+    if not length(growth) + math.log(n) < length(0.0):
+        return None
+    return growth, 1.0 + (growth * solved.values / target.scales) ** 2
+
+
+def _length(residuals: Residuals, share: float, length: float) -> float:
+    """N ln(generalised sum of squares at the best nearby unknowns) + the logarithm of the determinant."""
+    rows, log_determinant = whiten(residuals.t, residuals.first, residuals.rows, share, length)
+    slopes, r = rows[:-1], rows[-1]
+    total = float(r @ r)
+    if len(slopes):
+        moments = slopes @ r
+        total -= float(moments @ np.linalg.lstsq(_ridged(slopes @ slopes.T), moments, rcond=None)[0])
+    return len(r) * math.log(max(total, 1e-300)) + log_determinant
+
+
+def _generalised_step(residuals: Residuals, share: float, length: float) -> np.ndarray:
+    rows, _ = whiten(residuals.t, residuals.first, residuals.rows, share, length)
+    slopes, r = rows[:-1], rows[-1]
+    return np.linalg.lstsq(_ridged(slopes @ slopes.T), slopes @ r, rcond=None)[0]
+
+
+def _ridged(gram: np.ndarray) -> np.ndarray:
+    return gram + np.diag(1e-9 * np.maximum(np.diag(gram), 1e-300))
+
+
+def _likeliest(residuals: Residuals, start: tuple[float, float] | None = None) -> tuple[float, float]:
+    """(share, correlation time) of the likeliest Ornstein-Uhlenbeck process beside white noise of variance 1."""
+    spacing = float(np.median(np.diff(residuals.t)[np.diff(residuals.t) > 0]))
+    window = float(np.ptp(residuals.t))
+
+    def value(z: np.ndarray) -> float:
+        return _length(residuals, math.exp(z[0]), math.exp(z[1]))
+
+    limits = [(-4.0, 9.0), (math.log(0.3 * spacing), math.log(2.0 * window))]
+    if start is None:
+        lengths = np.linspace(math.log(spacing), math.log(0.5 * window), 6)
+        grid = [np.array([s, z]) for s in (-1.0, 1.0, 3.0, 5.0) for z in lengths]
+        first = min(grid, key=value)
+    else:
+        first = np.log(start)
+    found = minimize(value, first, method="Nelder-Mead", bounds=limits, options={"maxfev": 60, "xatol": 0.05})
+    return math.exp(found.x[0]), math.exp(found.x[1])
+
+
+def _moved(fit: ConstantFit, fitting: Fitting, x: np.ndarray, covariance: np.ndarray) -> ConstantFit:
+    """The fit with other unknowns and their covariance."""
+    layout = fitting.layout
+    by_experiment = layout.by_experiment(x)
+    initial = fit.initial.copy()
+    unknown = fitting.target.record.unknown
+    initial[unknown >= 0] = x[layout.n_free :][unknown[unknown >= 0]]
+    values = layout.mean @ x[: layout.n_free]
+    own = covariance[: layout.n_free, : layout.n_free]
+    return replace(
+        fit, values=tuple(float(v) for v in values), by_experiment=by_experiment, initial=initial,
+        covariance=layout.mean @ own @ layout.mean.T,
+    )  # fmt: skip
