@@ -77,6 +77,7 @@ class Run:
     request: Request
     best: Candidate
     trust: Trust
+    growth: float | None  # of the noise with the signal; None = constant noise
     ladder: tuple[Candidate, ...]
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]
@@ -202,6 +203,7 @@ def execute(
         request=request,
         best=assessed[discovery.best.skeleton.structure],
         trust=discovery.trust,
+        growth=discovery.growth,
         ladder=discovery.ladder,
         front=tuple(assessed[c.skeleton.structure] for c in discovery.front),
         indistinguishable=tuple(assessed[c.skeleton.structure] for c in discovery.indistinguishable),

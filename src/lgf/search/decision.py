@@ -51,16 +51,16 @@ def trust_in(candidate: Candidate, settings: PredictionSettings = PredictionSett
 def decide(
     best: Candidate,
     finalists: Sequence[Candidate],
-    population: Population,
+    others: Sequence[Candidate],
     tools: Tools,
     settings: PredictionSettings = PredictionSettings(),
     width: float = 6.0,
 ) -> Decision:
-    """The decision, given the choice of the description length among the finalists.
+    """The decision, given the choice of the description length among the finalists. The others are simpler equations.
 
     `width` is the largest difference of description length that the data cannot resolve.
     """
-    others = [c for c in simple_candidates(population, settings) if not _among(c, finalists)]
+    others = [c for c in others if not _among(c, finalists)]
     best = tools.predict(best)
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
     if trust_in(best, settings) is not Trust.REFUTED:
@@ -87,12 +87,25 @@ def simplicity(candidate: Candidate, settings: PredictionSettings = PredictionSe
     )
 
 
-def simple_candidates(population: Population, settings: PredictionSettings = PredictionSettings()) -> list[Candidate]:
-    """The Pareto front, and the best autonomous equations of first order."""
-    front = population.front()
-    solved = sorted((c for c in population if math.isfinite(c.loss)), key=lambda c: c.objective)
+def simple_candidates(
+    population: Population, n_samples: int, settings: PredictionSettings = PredictionSettings()
+) -> list[Candidate]:
+    """The Pareto front, the best autonomous equations of first order, and the best if samples count less.
+
+    Samples with correlated residuals hold less information: the fit then counts as if there were fewer samples.
+    """
+    solved = sorted((c for c in population if math.isfinite(c.objective)), key=lambda c: c.objective)
     first = [c for c in solved if max(c.skeleton.frame.orders) == 1 and c.skeleton.autonomous]
-    return unique([*front, *first[: settings.n_first_order]])
+
+    def discounted(candidate: Candidate, discount: float) -> float:
+        return candidate.objective - (1.0 - 1.0 / discount) * n_samples * math.log(max(candidate.loss, 1e-16))
+
+    rest = [
+        c
+        for discount in settings.discounts
+        for c in sorted(solved, key=lambda c: discounted(c, discount))[: settings.n_discounted]
+    ]
+    return unique([*population.front(), *first[: settings.n_first_order], *rest])
 
 
 def ladder(

@@ -20,25 +20,13 @@ from lgf.fit.target import Target, make_target
 from lgf.grammar import Grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique
+from lgf.search.conclusion import conclude
+from lgf.search.decision import Trust
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
-from lgf.search.noise_model import with_noise_model
-from lgf.search.objective import Criterion
-from lgf.search.prediction import with_prediction
-from lgf.search.select import (
-    choose,
-    confirmed,
-    finalists,
-    handicap_of,
-    refined,
-    simplest_equal,
-)
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
-from lgf.search.systems.nested import simplest_nested
-from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion, complete
 
 
@@ -55,6 +43,7 @@ class Discovery:
     problem: Problem
     completions: tuple[Completion, ...]
     targets: dict[Frame, Target]
+    growth: float | None  # of the noise with the signal; None = constant noise
     settings: DiscoverySettings
     seed: int
     evaluations: int
@@ -136,40 +125,8 @@ def discover(
     except KeyboardInterrupt:
         if not len(population):
             raise
-    selection = settings.selection
-    best_ones = finalists(population, evaluator, mapper, selection, [*languages, *systems])
-    if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
-        pool = unique([*best_ones, *simple_candidates(population, settings.prediction)])
-        if problem.knowledge.vary == "auto":
-            varied = vary_one(pool, replace(evaluator, fit=selection.refit), mapper, settings.varying)
-            best_ones, pool = [*best_ones, *varied], [*pool, *varied]
-        correlated = [with_noise_model(c, targets[c.skeleton.frame], settings.noise) for c in pool]
-        if any(c.noise is not None for c in correlated):
-            best_ones = correlated
-        best_ones.sort(key=lambda c: c.objective)
-
-    def accept(candidate: Candidate) -> bool:
-        return confirmed(candidate, problem, targets[candidate.skeleton.frame], selection)
-
-    best = choose(
-        best_ones,
-        accept,
-        lambda c: handicap_of(c, problem, targets[c.skeleton.frame], settings.objective.criterion, selection),
-        selection,
-    )
-    if settings.objective.criterion is Criterion.DESCRIPTION_LENGTH:
-        if systems:
-            best = simplest_nested(best_ones, best, selection.bare_mention)
-        best = simplest_equal(best_ones, best, problem, targets, selection)
-        tools = Tools(
-            lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction),
-            lambda candidates: refined(candidates, evaluator, mapper, selection),
-            accept,
-        )
-        decision = decide(best, best_ones, population, tools, settings.prediction, selection.indistinguishable)
-    else:
-        equals = [c for c in best_ones if c.objective <= best.objective + selection.indistinguishable]
-        decision = Decision(best, Trust.UNTESTED, tuple(equals), ())
+    conclusion = conclude(population, problem, completions, evaluator, mapper, [*languages, *systems], settings)
+    decision = conclusion.decision
     return Discovery(
         best=decision.best,
         trust=decision.trust,
@@ -179,7 +136,8 @@ def discover(
         history=tuple(history),
         problem=problem,
         completions=completions,
-        targets=targets,
+        targets=dict(conclusion.targets),
+        growth=conclusion.growth,
         settings=settings,
         seed=seed,
         evaluations=history[-1].evaluations if history else len(population),

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from lgf.data.problem import Problem
+from lgf.expression.frame import Frame
 from lgf.fit.constants import ConstantFit
 from lgf.fit.jacobian import solve_with_jacobian
 from lgf.fit.settings import FitSettings, Fitting, make_fitting
@@ -134,11 +136,24 @@ def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] 
         variances = 1.0 + (growth * relative) ** 2
         return n * math.log(max(float(np.sum(squares / variances)), 1e-300)) + float(np.sum(np.log(variances)))
 
-    best = minimize_scalar(lambda z: length(math.exp(z)), bounds=(-3.0, 5.0), method="bounded")
+    best = minimize_scalar(lambda z: length(math.exp(z)), bounds=(-3.0, 2.3), method="bounded")
     growth = math.exp(float(best.x))  # type: ignore[union-attr]
     if not length(growth) + math.log(n) < length(0.0):
         return None
     return growth, 1.0 + (growth * solved.values / target.scales) ** 2
+
+
+def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem:
+    """The problem with weights for noise of these relative variances [N, column of the frame]."""
+    observations, begin = [], 0
+    for observation in problem.observations:
+        part = variances[begin : begin + len(observation)]
+        weights = 1.0 / part[:, [frame.positions[v] for v in observation.columns]]
+        if observation.weights is not None:
+            weights = weights * observation.weights
+        observations.append(replace(observation, weights=weights))
+        begin += len(observation)
+    return replace(problem, observations=tuple(observations))
 
 
 def _length(residuals: Residuals, share: float, length: float) -> float:

@@ -46,6 +46,13 @@ class PredictionSettings:
     bits_per_constant: Weight = 3.0  # in the order of simplicity
     bits_per_order: Weight = 3.0
     n_first_order: Count = 6  # autonomous equations of first order among those compared
+    discounts: tuple[Positive, ...] = (
+        3.0,
+        6.0,
+        12.0,
+        24.0,
+    )  # samples per independent one
+    n_discounted: Count = 4  # simpler equations for each of these
 
 
 @dataclass
@@ -112,7 +119,7 @@ def _forecasts(
         freedom = len(trained) - len(result.x)
         if freedom > 0:
             variance = max(trained.sum() / freedom, _least_variance(target, fit))
-            information = result.normal * target.power
+            information = result.normal * target.power / _repetition(candidate, target)
             score.add(target, solved, _selected(target, seen, until), information, variance)
     return score
 
@@ -151,13 +158,19 @@ def _left_out(
         seen = np.maximum(np.ceil(settings.early * lengths).astype(np.int64), least)
         start = fitting.unknown_starts(np.array([trained.values]).reshape(1, -1))[0]
         result = on_first_samples(fitting, start, seen)
-        information = result.normal * target.power
+        information = result.normal * target.power / _repetition(candidate, whole)
         common = np.flatnonzero(fitting.layout.experiment < 0)
         owners = fitting.layout.owner[common]
         information[np.ix_(common, common)] += variance * _inverse(trained.covariance[np.ix_(owners, owners)])
         solved = solve_with_jacobian(fitting, result.x)
         score.add(target, solved, _selected(target, seen, lengths), information, variance)
     return score
+
+
+def _repetition(candidate: Candidate, target: Target) -> float:
+    """The number of samples that hold the information of one; 1 for white noise."""
+    noise = candidate.noise
+    return 1.0 if noise is None else 1.0 + 2.0 * noise.share * noise.correlation_time / target.spacing
 
 
 def unknowns_at(candidate: Candidate, fitting: Fitting) -> np.ndarray:
