@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
 from lgf.errors import LgfError, quoted
+from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
+from lgf.report.verdict import ladder_rows, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
@@ -25,7 +27,7 @@ from lgf.solver.trajectory import Trajectory
 
 _KNOWLEDGE = (
     "order", "stable", "autonomous", "functions", "bounds", "required", "forbidden", "known", "shared", "conserved",
-    "populations",
+    "populations", "vary",
 )  # fmt: skip
 
 
@@ -48,6 +50,8 @@ class LatentGrammarFlow(BaseEstimator):
     shared                      coefficients that are one constant, such as ("S: S*I = -I: S*I",)
     conserved                   sums of states that do not change, such as ("S + I + R",)
     populations                 states whose right-hand side is divisible by the state
+    vary                        terms whose coefficient differs between experiments; "auto" lets the data decide
+                                (at most one constant), "none" keeps all constants common
     model                       "standard", "b1", "b2", "b3", or the path of a grammar or trained model
     preset                      "default" or "paper"; `settings` (a DiscoverySettings) overrides it
     proposers                   the user's own proposers by name; each needs a share in `settings`
@@ -59,6 +63,9 @@ class LatentGrammarFlow(BaseEstimator):
 
     equation_            the System: print it, or use .latex() .sympy() .python() .constants .errors .complexity
     front_               DataFrame of the Pareto front, `chosen` marking the equation
+    ladder_              DataFrame of the simplest equation at each level of prediction error, `chosen` marking one
+    verdict_             sentences on what predictions and residuals say about the equation
+    constants_           DataFrame of the constants: value, error, and spread and values if it varies by experiment
     indistinguishable_   DataFrame of the equations that fit about as well as the chosen one
     findings_            findings of the data check
     run_, discovery_     everything else; discovery_ is None in a loaded estimator
@@ -84,6 +91,7 @@ class LatentGrammarFlow(BaseEstimator):
         shared: Sequence[str] | None = None,
         conserved: Sequence[str] | None = None,
         populations: Sequence[str] | None = None,
+        vary: str | Sequence[str] = "auto",
         model: str | Path = "standard",
         preset: str = "default",
         settings: DiscoverySettings | None = None,
@@ -105,6 +113,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.shared = shared
         self.conserved = conserved
         self.populations = populations
+        self.vary = vary
         self.model = model
         self.preset = preset
         self.settings = settings
@@ -159,6 +168,9 @@ class LatentGrammarFlow(BaseEstimator):
         self.equation_ = run.system
         self.findings_ = run.request.findings
         self.front_ = pd.DataFrame(front_rows(run))
+        self.ladder_ = pd.DataFrame(ladder_rows(run))
+        self.constants_ = pd.DataFrame(constant_rows(run))
+        self.verdict_ = " ".join((verdict(run), *residual_sentences(run)))
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
 

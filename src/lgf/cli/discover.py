@@ -66,6 +66,10 @@ def discover(
     population: Annotated[
         list[str] | None, typer.Option(help="State whose right-hand side is divisible by it. Repeatable.")
     ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="Term whose coefficient differs between experiments, or auto or none. Default: auto."),
+    ] = None,
     start: Annotated[list[str] | None, typer.Option(help="Equation to try first. Repeatable.")] = None,
     model: Annotated[
         str, typer.Option(help="standard, b1, b2, b3, or path of a grammar or trained model.")
@@ -123,6 +127,7 @@ def discover(
             "functions": parse_functions(functions), "bounds": parse_bounds(bounds), "required": require or None,
             "forbidden": forbid or None, "known": known or None, "shared": shared or None,
             "conserved": conserved or None, "populations": population or None,
+            "vary": vary[0] if vary in (["auto"], ["none"]) else vary or "auto",
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
         problem, notes = read_problem(data, columns, forcing, initial, knowledge)

@@ -12,8 +12,10 @@ from rich.console import Console
 
 from lgf.cli.terminal import compile_kernels, progress_display, show_findings
 from lgf.errors import LgfError, Stopped
+from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
+from lgf.report.verdict import ladder_rows, residual_sentences, shortened_ladder, verdict
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
@@ -123,6 +125,17 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
     if len(run.indistinguishable) > 1:
         summary += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
     console.print(summary, style="dim", soft_wrap=True)
+    for sentence in (verdict(run), *residual_sentences(run)):
+        console.print(sentence, soft_wrap=True)
+    if len(run.ladder) > 1:
+        console.print("simplest equations by prediction error (in sample):", style="dim")
+        for row in shortened_ladder(run):
+            error = row["error"] if row["prediction"] is None else row["prediction"]
+            mark = "->" if row["chosen"] else "  "
+            line = (
+                f"{mark} {percentage(error):>8} ({percentage(row['error'])})  {'; '.join(row['equation'].splitlines())}"
+            )
+            console.print(line, style=None if row["chosen"] else "dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
     if run.interrupted:
         raise Stopped(f"Stopped early; this is the best so far, and it is saved. Go on: lgf discover --resume {folder}")
@@ -140,6 +153,10 @@ def _facts(run: Run, folder: Path) -> dict[str, Any]:
             "loss": run.best.loss,
             "prediction": None if run.best.prediction is None else run.best.prediction.error,
             "trust": run.trust.value,
+            "verdict": verdict(run),
+            "residuals": residual_sentences(run),
+            "ladder": ladder_rows(run),
+            "varying": [row for row in constant_rows(run) if row["spread"] is not None],
             "stable": None if run.best.stability is None else run.best.stability.verdict.value,
             "indistinguishable": [str(run.display_system(c)) for c in run.indistinguishable],
             "front": front_rows(run),

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lgf.equation.system import System
 from lgf.expression.print import format_number
+from lgf.report.constants import constant_rows
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
 from lgf.report.figures import figures, png
 from lgf.report.percentages import percentage
 from lgf.report.phase_portrait import has_field
-from lgf.report.verdict import verdict
+from lgf.report.verdict import ladder_rows, residual_sentences, verdict
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
 from lgf.runs.serialisation import settings_to_plain
@@ -45,8 +45,8 @@ def report(run: Run, images: dict[str, bytes]) -> str:
     parts = [
         f'<p class="equation">{_text(run.system)}</p>',
         _paragraph(summary(run)),
-        _paragraph(verdict(run)),
-        _section("Constants", _constants(run.system), _initial(run)),
+        _section("Constants", _constants(run), _initial(run)),
+        _section("Predictions", _predictions(run)),
         _section(
             "Stability and equilibria",
             _paragraph(stability(run)),
@@ -104,19 +104,21 @@ def summary(run: Run) -> str:
     return sentence + "."
 
 
-def _constants(system: System) -> str:
-    errors = system.errors or (math.nan,) * len(system.values)
+def _constants(run: Run) -> str:
     rows = []
-    for term, (value, error) in zip(system.terms, zip(system.values, errors, strict=True), strict=True):
-        determined = error < abs(value)
-        rows.append(
-            {
-                "term": term,
-                "value": format_number(value, error),
-                "standard error": f"{error:.2g}" if math.isfinite(error) else "not determined",
-                "": "" if determined else "The data do not determine this constant.",
-            }
-        )
+    for entry in constant_rows(run):
+        value, error = entry["value"], entry["error"]
+        row = {
+            "term": entry["term"],
+            "value": format_number(value, error),
+            "standard error": f"{error:.2g}" if math.isfinite(error) else "not determined",
+        }
+        if run.best.fit.sharing.varying:
+            spread, experiments = entry["spread"], entry["experiments"]
+            row["spread between experiments"] = "" if spread is None else format_number(spread)
+            row["in each experiment"] = "" if spread is None else ", ".join(map(format_number, experiments))
+        row[""] = "" if error < abs(value) else "The data do not determine this constant."
+        rows.append(row)
     return _table(rows) if rows else _paragraph("The equation has no constants.")
 
 
@@ -129,6 +131,23 @@ def _initial(run: Run) -> str:
             row[str(variable)] = f"{format_number(float(value))} ({source})"
         rows.append(row)
     return _paragraph("Initial state (given by the user, or fitted):") + _table(rows)
+
+
+def _predictions(run: Run) -> str:
+    rows = [
+        {
+            "equation": row["equation"],
+            "constants": row["constants"],
+            "error in sample": percentage(row["error"]),
+            "prediction error": "" if row["prediction"] is None else percentage(row["prediction"]),
+        }
+        for row in ladder_rows(run)
+    ]
+    ladder = ""
+    if len(rows) > 1:
+        ladder = _paragraph("The simplest equation at each level of prediction error, the chosen one marked:")
+        ladder += _table(rows, chosen=str(run.system))
+    return "".join(_paragraph(sentence) for sentence in (verdict(run), *residual_sentences(run))) + ladder
 
 
 def stability(run: Run) -> str:

@@ -1,18 +1,85 @@
-"""What predictions say about the chosen equation, in a sentence for people."""
+"""What predictions and residuals say about the chosen equation, in sentences, and the ladder as rows."""
 
+from typing import Any
+
+from lgf.expression.print import format_number
+from lgf.report.constants import constant_rows
+from lgf.report.percentages import percentage
 from lgf.runs.request import Run
+from lgf.search.candidate import Candidate
 from lgf.search.decision import Trust
-
-_SENTENCES = {
-    Trust.CONFIRMED: "Confirmed: it predicts what its fit did not see to within the noise.",
-    Trust.REFUTED: (
-        "Refuted: no equation tried explains these data; the best misses what its fit did not see by more than the "
-        "noise. It is an approximation; do not quote it as the law behind the data."
-    ),
-    Trust.UNTESTED: "Untested: there are too few data to see whether it predicts what its fit did not see.",
-}
 
 
 def verdict(run: Run) -> str:
-    """One sentence on whether the equation predicts what it has not seen."""
-    return _SENTENCES[run.trust]
+    """One sentence on whether the equation predicts what its fit did not see."""
+    prediction = run.best.prediction
+    error = None if prediction is None else prediction.error
+    if run.trust is Trust.UNTESTED or prediction is None or error is None:
+        return "There are too few samples to test predictions, so the equation is not confirmed."
+    tested = {
+        (True, False): "later samples",
+        (False, True): "left-out experiments",
+        (True, True): "later samples and left-out experiments",
+    }[prediction.forecast is not None, prediction.left_out is not None]
+    if run.trust is Trust.CONFIRMED:
+        return (
+            f"The equation predicts {tested} to within the noise and its own error bars (off by {percentage(error)})."
+        )
+    return (
+        f"The equation predicts {tested} worse than the noise allows (off by {percentage(error)}): it is an "
+        "approximation, the simplest one tried that predicts about as well as the best."
+    )
+
+
+def residual_sentences(run: Run) -> list[str]:
+    """Sentences on residuals that are not constant white noise, and on constants that vary by experiment."""
+    sentences = []
+    noise = run.best.noise
+    if noise is not None:
+        sentences.append(
+            f"The residuals are not white noise: {percentage(noise.share)} of their variance is correlated over about "
+            f"{format_number(noise.correlation_time)} of time. The equation is an approximation at the "
+            f"{percentage(run.best.loss**0.5)} level; the error bars allow for it."
+        )
+    if run.growth is not None:
+        sentences.append("The noise grows with the signal, so large values count less in the fit.")
+    for row in constant_rows(run):
+        if row["spread"] is not None:
+            sentences.append(
+                f"The constant C of {row['term']} differs between experiments: mean {format_number(row['value'])}, "
+                f"standard deviation {format_number(row['spread'])}."
+            )
+    return sentences
+
+
+def ladder_rows(run: Run) -> list[dict[str, Any]]:
+    """The ladder as table rows, simplest first: equation, error in sample, error of predictions, whether chosen."""
+    return [
+        {
+            "equation": str(run.display_system(c)),
+            "constants": len(c.fit.values),
+            "error": c.loss**0.5,
+            "prediction": None if c.prediction is None else c.prediction.error,
+            "chosen": is_best(run, c),
+        }
+        for c in run.ladder
+    ]
+
+
+def is_best(run: Run, candidate: Candidate) -> bool:
+    """Whether the candidate is the chosen one."""
+    best = run.best
+    varying = [v.constant for v in best.fit.sharing.varying]
+    return candidate.skeleton.structure == best.skeleton.structure and varying == [
+        v.constant for v in candidate.fit.sharing.varying
+    ]
+
+
+def shortened_ladder(run: Run, most: int = 5) -> list[dict[str, Any]]:
+    """At most this many steps of the ladder around the chosen one."""
+    rows = ladder_rows(run)
+    if len(rows) <= most:
+        return rows
+    at = next((i for i, row in enumerate(rows) if row["chosen"]), len(rows) - 1)
+    first = min(max(at - most + 2, 0), len(rows) - most)
+    return rows[first : first + most]

@@ -1,0 +1,259 @@
+"""Predictions, refutation and the ladder; constants that vary by experiment; noise that is not white."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lgf.data import Knowledge, Observation, Problem
+from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
+from lgf.fit.jacobian import solve_with_jacobian
+from lgf.fit.random_effects import distribution, random_length
+from lgf.fit.settings import FitSettings, make_fitting
+from lgf.fit.target import make_target
+from lgf.search.candidate import Noise, Prediction, Proposal
+from lgf.search.decision import Tools, Trust, decide, ladder, simplicity, trust_in
+from lgf.search.evaluate import Evaluator
+from lgf.search.loop import joblib_map
+from lgf.search.noise_model import correlation_time, growth_of, residuals_of, reweighted, with_noise_model
+from lgf.search.prediction import unknowns_at, with_prediction
+from lgf.search.varying import estimated_lengths, vary_one
+from lgf.smoothing.complete import complete
+from lgf.solver.kernels.correlated_noise import whiten
+from lgf.solver.solve import solve
+
+T = np.linspace(0.0, 10.0, 120)
+LOGISTIC = "u' = 0.9*u - 0.09*u^2"
+PATIENT = FitSettings(tolerance=1e-6, rtol=1e-6, iterations=60)
+
+
+def clean(text=LOGISTIC, start=(0.5,), t=T):
+    return solve(System.read(text), start, t).u
+
+
+def noise(n, seed=0):
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+def setting(*records, order=1):
+    """(problem, completions, evaluator) of records (t, u)."""
+    problem = Problem(tuple(Observation(t, u, name=str(i)) for i, (t, u) in enumerate(records)), Knowledge(order=order))
+    (frame,) = problem.frames
+    completions = [complete(o, frame) for o in problem.observations]
+    return problem, completions, Evaluator({frame: make_target(problem, frame, completions)}, fit=PATIENT)
+
+
+def fitted(evaluator, text, bits=6.0):
+    return evaluator(Proposal(Skeleton.read(text), bits))
+
+
+def test_slopes_with_respect_to_the_unknowns_agree_with_differences_of_solutions():
+    _, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
+    candidate = fitted(evaluator, "u' = C*u + C*u^2")
+    (target,) = evaluator.targets.values()
+    fitting = make_fitting(candidate.skeleton, target, PATIENT)
+    x = unknowns_at(candidate, fitting)
+    solved = solve_with_jacobian(fitting, x, rtol=1e-9)
+    for j, step in enumerate((1e-4, 1e-5, 1e-4)):
+        moved = x.copy()
+        moved[j] += step
+        other = solve_with_jacobian(fitting, moved, rtol=1e-9)
+        difference = (other.values - solved.values) / step
+        np.testing.assert_allclose(solved.jacobian[j], difference, rtol=0.02, atol=2e-3 * np.abs(difference).max())
+
+
+def test_the_true_equation_is_confirmed_and_a_wrong_one_refuted():
+    problem, completions, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
+    true = with_prediction(fitted(evaluator, "u' = C*u + C*u^2"), problem, completions, evaluator)
+    wrong = with_prediction(fitted(evaluator, "u' = C*u"), problem, completions, evaluator)
+    assert true.prediction.left_out is None
+    assert 0.3 < true.prediction.surprise < 3.0
+    assert true.prediction.forecast < 0.03
+    assert trust_in(true) is Trust.CONFIRMED
+    assert trust_in(wrong) is Trust.REFUTED
+    assert trust_in(replace(true, prediction=None)) is Trust.UNTESTED
+
+
+def test_surprise_is_about_one_over_many_draws():
+    surprises = []
+    for seed in range(12):
+        problem, completions, evaluator = setting((T, clean() + 0.1 * noise(len(T), seed)))
+        true = with_prediction(fitted(evaluator, "u' = C*u + C*u^2"), problem, completions, evaluator)
+        surprises.append(true.prediction.surprise)
+    assert 0.8 < np.mean(surprises) < 2.0  # the largest of three, so above 1
+    assert max(surprises) < 5.0
+
+
+def test_a_left_out_experiment_is_predicted_from_its_first_samples():
+    starts = (0.3, 1.0, 4.0, 15.0)
+    records = [(T, clean(start=(s,)) + 0.1 * noise(len(T), i)) for i, s in enumerate(starts)]
+    problem, completions, evaluator = setting(*records)
+    true = with_prediction(fitted(evaluator, "u' = C*u + C*u^2"), problem, completions, evaluator)
+    wrong = with_prediction(fitted(evaluator, "u' = C*u + C"), problem, completions, evaluator)
+    assert true.prediction.left_out < 0.05
+    assert true.prediction.error == pytest.approx(math.sqrt(true.prediction.left_out * true.prediction.forecast))
+    assert wrong.prediction.left_out > 3 * true.prediction.left_out
+    assert trust_in(true) is Trust.CONFIRMED
+    assert trust_in(wrong) is Trust.REFUTED
+
+
+def test_few_samples_are_not_forecast():
+    t = np.linspace(0.0, 5.0, 7)
+    problem, completions, evaluator = setting((t, clean(t=t) + 0.05 * noise(7)))
+    candidate = with_prediction(fitted(evaluator, "u' = C*u + C*u^2"), problem, completions, evaluator)
+    assert candidate.prediction.error is None
+    assert trust_in(candidate) is Trust.UNTESTED
+
+
+@pytest.fixture(scope="module")
+def candidates():
+    _, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
+    texts = ("u' = C", "u' = C*u", "u' = C*u + C*u^2", "u' = C*u + C*u^2 + C*sin(u)")
+    return [fitted(evaluator, text, bits) for text, bits in zip(texts, (3.0, 3.0, 5.0, 12.0), strict=True)]
+
+
+def predicted(candidate, error, surprise):
+    return replace(candidate, prediction=Prediction(error, None, surprise))
+
+
+def test_the_description_length_chooses_unless_it_is_refuted(candidates):
+    constant, growth, logistic, long = candidates
+    tools = Tools(lambda c: c, list, lambda c: True)
+    confirmed = predicted(logistic, 0.02, 1.0)
+    decision = decide(confirmed, [confirmed, predicted(long, 0.01, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
+    assert decision.best is confirmed
+    assert decision.trust is Trust.CONFIRMED
+    refuted = predicted(long, 0.5, 40.0)
+    pool = [predicted(constant, 0.4, 90.0), predicted(growth, 0.105, 8.0), predicted(logistic, 0.1, 4.0)]
+    decision = decide(refuted, [refuted], pool, tools)
+    assert decision.best.skeleton == growth.skeleton, "the simplest within a tenth of the best prediction"
+    assert decision.trust is Trust.REFUTED
+    assert {c.skeleton for c in decision.indistinguishable} == {growth.skeleton, logistic.skeleton}
+    rejecting = Tools(lambda c: c, list, lambda c: c.skeleton != growth.skeleton)
+    assert decide(refuted, [refuted], pool, rejecting).best.skeleton == logistic.skeleton
+
+
+def test_the_ladder_has_the_simplest_equation_of_each_level(candidates):
+    constant, growth, logistic, long = candidates
+    steps = [predicted(c, e, 1.0) for c, e in zip(candidates, (0.4, 0.39, 0.02, 0.03), strict=True)]
+    assert [c.skeleton for c in ladder(steps, steps[2])] == [constant.skeleton, logistic.skeleton]
+    assert [c.skeleton for c in ladder(steps, steps[3])] == [constant.skeleton, logistic.skeleton, long.skeleton]
+    assert simplicity(constant) < simplicity(logistic) < simplicity(long)
+    assert simplicity(growth) == 3.0 + 3.0 + 3.0
+
+
+def test_the_distribution_of_a_varying_constant():
+    rng = np.random.default_rng(3)
+    errors = np.full(200, 0.1)
+    values = 2.0 + 0.5 * rng.standard_normal(200) + errors * rng.standard_normal(200)
+    mean, deviation = distribution(values, errors)
+    assert mean == pytest.approx(2.0, abs=0.1)
+    assert deviation == pytest.approx(0.5, abs=0.07)
+    _, none = distribution(2.0 + errors * rng.standard_normal(200), errors)
+    assert none < 0.05
+    assert random_length(values, errors, mean, 0.0) == 0.0
+    assert random_length(values, errors, mean, deviation) == pytest.approx(
+        np.sum((values - mean) ** 2) / deviation**2 + 200 * np.log(1 + deviation**2 / 0.01)
+    )
+    assert distribution(np.array([1.5]), np.array([0.1])) == (1.5, 0.0)
+
+
+def wells(spread, n=8, seed=1):
+    rng, t = np.random.default_rng(seed), np.linspace(0.0, 10.0, 25)
+    capacities = 10.0 * np.exp(spread * rng.standard_normal(n))
+    return capacities, [
+        (t, k / (1 + (k / 0.5 - 1) * np.exp(-0.9 * t)) + 0.2 * rng.standard_normal(len(t))) for k in capacities
+    ]
+
+
+def test_the_constant_that_varies_is_found():
+    capacities, records = wells(0.15)
+    problem, completions, evaluator = setting(*records)
+    common = fitted(evaluator, "u' = C*u + C*u^2")
+    (target,) = evaluator.targets.values()
+    estimated = estimated_lengths(common, target)
+    assert int(np.argmin(estimated)) == 1
+    varied = vary_one([common], evaluator, joblib_map())
+    best = varied[0]
+    assert [v.constant for v in best.fit.sharing.varying] == [1]
+    assert best.objective < common.objective - 50
+    # the estimate by one Gauss-Newton step only orders the fits
+    assert best.objective == pytest.approx(estimated[1], abs=0.2 * (common.objective - best.objective))
+    np.testing.assert_allclose(-best.fit.values[0] / best.fit.by_experiment[:, 1], capacities, rtol=0.05)
+    assert with_prediction(best, problem, completions, evaluator).prediction.surprise < 5.0
+
+
+def test_nothing_varies_where_the_experiments_agree():
+    _, records = wells(0.0)
+    _, _, evaluator = setting(*records)
+    assert vary_one([fitted(evaluator, "u' = C*u + C*u^2")], evaluator, joblib_map()) == []
+
+
+def test_terms_that_vary_can_be_given():
+    _, records = wells(0.15)
+    _, _, evaluator = setting(*records)
+    given = replace(evaluator, knowledge=Knowledge(order=1, vary=["u^2"]))
+    candidate = fitted(given, "u' = C*u + C*u^2")
+    assert [v.constant for v in candidate.fit.sharing.varying] == [1]
+    assert not fitted(given, "u' = C*u").fit.sharing.varying
+
+
+def drifting(seed, size=0.05, length=1.0):
+    rng, u = np.random.default_rng(seed), clean()
+    decay, drift = math.exp(-(T[1] - T[0]) / length), np.zeros(len(T))
+    drift[0] = rng.standard_normal()
+    for i in range(1, len(T)):
+        drift[i] = decay * drift[i - 1] + math.sqrt(1 - decay**2) * rng.standard_normal()
+    return u + u.std() * (size * drift + 0.01 * rng.standard_normal(len(T)))
+
+
+def test_whitening_agrees_with_the_covariance():
+    rng = np.random.default_rng(0)
+    t = np.concatenate([np.sort(rng.uniform(0, 5, 12)), np.sort(rng.uniform(0, 5, 9))])
+    first, rows, share, length = np.array([0, 12, 21]), rng.standard_normal((3, 21)), 2.5, 0.8
+    whitened, log_determinant = whiten(t, first, rows, share, length)
+    covariance = np.eye(21)
+    for begin, end in ((0, 12), (12, 21)):
+        part = t[begin:end]
+        covariance[begin:end, begin:end] += share * np.exp(-np.abs(part[:, None] - part) / length)
+    np.testing.assert_allclose(whitened @ whitened.T, rows @ np.linalg.solve(covariance, rows.T), rtol=1e-9)
+    assert log_determinant == pytest.approx(np.linalg.slogdet(covariance)[1])
+
+
+def test_correlated_residuals_do_not_pay_for_spurious_terms():
+    _, _, evaluator = setting((T, drifting(4)))
+    (target,) = evaluator.targets.values()
+    true, spurious = (
+        fitted(evaluator, text, bits)
+        for text, bits in (("u' = C*u + C*u^2", 5.0), ("u' = C*u + C*u^2 + C*sin(C*u) + C*cos(C*u)", 18.0))
+    )
+    assert spurious.objective < true.objective, "white noise pays for them"
+    modelled = [with_noise_model(c, target) for c in (true, spurious)]
+    assert modelled[0].objective < modelled[1].objective
+    assert isinstance(modelled[0].noise, Noise)
+    assert modelled[0].noise.share > 0.5
+    assert modelled[0].fit.errors[0] > true.fit.errors[0], "correlated samples say less"
+
+
+def test_white_noise_stays_white():
+    _, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
+    (target,) = evaluator.targets.values()
+    candidate = fitted(evaluator, "u' = C*u + C*u^2")
+    fitting = make_fitting(candidate.skeleton, target, PATIENT)
+    assert correlation_time(residuals_of(fitting, unknowns_at(candidate, fitting))) < 2.0
+    assert with_noise_model(candidate, target) is candidate
+    assert growth_of(candidate, target) is None
+
+
+def test_noise_that_grows_with_the_signal_is_seen_and_weighted():
+    problem, completions, evaluator = setting((T, clean() * (1 + 0.08 * noise(len(T)))))
+    (frame,), (target,) = problem.frames, evaluator.targets.values()
+    candidate = fitted(evaluator, "u' = C*u + C*u^2")
+    growth, variances = growth_of(candidate, target)
+    assert growth > 2.0
+    weighted = reweighted(problem, frame, variances)
+    better = Evaluator({frame: make_target(weighted, frame, completions)}, fit=PATIENT)(candidate.proposal)
+    assert better.fit.errors[0] < candidate.fit.errors[0], "small values are known better"
+    assert better.fit.values == pytest.approx((0.9, -0.09), rel=0.05)
