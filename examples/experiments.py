@@ -18,4 +18,4 @@ u2[20:25] = np.nan
 
 model = LatentGrammarFlow(order=1, warm_start=["u' = u - u^2"], max_evaluations=40).fit([t1, t2], [u1, u2])
 print(model.equation_)
-print(model.front_[["equation", "loss", "held_out", "chosen"]].to_string(index=False))
+print(model.front_[["equation", "loss", "prediction", "chosen"]].to_string(index=False))

@@ -7,6 +7,7 @@ from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target, make_target
 from lgf.language.language import Language
+from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population
 from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique
 from lgf.search.evaluate import Evaluator
@@ -35,7 +36,7 @@ def conclude(
     completions: Sequence[Completion],
     evaluator: Evaluator,
     mapper: Mapper,
-    languages: Sequence[Language],
+    languages: Sequence[Language | SystemLanguage],
     settings: DiscoverySettings,
 ) -> Conclusion:
     """The conclusion from the candidates of a search. The paper's criterion chooses by its objective alone."""

@@ -1,7 +1,7 @@
 """The decision between description length and prediction, and the ladder of equations.
 
-The description length chooses, unless the predictions of its choice are refuted: then the simplest equation whose
-predictions are within 10 % of the best ones is chosen.
+The description length chooses, unless the predictions of its choice are refuted, or another equation predicts far
+better: then the simplest equation whose predictions are within 10 % of the best ones is chosen.
 """
 
 import math
@@ -63,9 +63,11 @@ def decide(
     others = [c for c in others if not _among(c, finalists)]
     best = tools.predict(best)
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
-    if trust_in(best, settings) is not Trust.REFUTED:
+    pool = unique([best, *tested, *map(tools.predict, others)])
+    smallest = min(map(_error, pool))
+    beaten = best.prediction is not None and _error(best) > settings.beaten_above * smallest
+    if trust_in(best, settings) is not Trust.REFUTED and not beaten:
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
-        pool = unique([best, *tested, *map(tools.predict, others)])
         return Decision(best, trust_in(best, settings), equals, ladder(pool, best, settings))
     pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
     smallest = min(map(_error, pool))

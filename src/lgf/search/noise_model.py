@@ -89,8 +89,12 @@ def correlation_time(residuals: Residuals) -> float:
 
 
 def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings()) -> Candidate:
-    """The candidate under correlated noise, refitted, if that gives a shorter description; else the same candidate."""
-    if not math.isfinite(candidate.loss) or target.n_samples < settings.least_samples * target.n_experiments:
+    """The candidate under correlated noise, refitted, if that gives a shorter description; else the same candidate.
+
+    Several measured columns are not examined.
+    """
+    enough = target.n_samples >= settings.least_samples * target.n_experiments
+    if not math.isfinite(candidate.loss) or len(target.measured) > 1 or not enough:
         return candidate
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
     x = unknowns_at(candidate, fitting)
@@ -121,8 +125,10 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
 def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] | None:
     """(growth g, variances [N, column]) if the noise grows with the signal; None if constant noise is as likely.
 
-    The standard deviation is proportional to sqrt(1 + (g y / rms y)^2).
+    The standard deviation is proportional to sqrt(1 + (g y / rms y)^2). Several measured columns are not examined.
     """
+    if not math.isfinite(candidate.loss) or len(target.measured) > 1:
+        return None
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
     solved = solve_with_jacobian(fitting, unknowns_at(candidate, fitting))
     measured = target.record.weight > 0
