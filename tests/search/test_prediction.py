@@ -122,9 +122,11 @@ def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     constant, growth, logistic, long = candidates
     tools = Tools(lambda c: c, list, lambda c: True)
     confirmed = predicted(logistic, 0.02, 1.0)
-    decision = decide(confirmed, [confirmed, predicted(long, 0.01, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
+    decision = decide(confirmed, [confirmed, predicted(long, 0.015, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
     assert decision.best is confirmed
     assert decision.trust is Trust.CONFIRMED
+    beaten = decide(confirmed, [confirmed, predicted(long, 0.012, 1.0)], [], tools)
+    assert beaten.best.skeleton == long.skeleton, "another one predicts far better"
     refuted = predicted(long, 0.5, 40.0)
     pool = [predicted(constant, 0.4, 90.0), predicted(growth, 0.105, 8.0), predicted(logistic, 0.1, 4.0)]
     decision = decide(refuted, [refuted], pool, tools)
