@@ -15,19 +15,18 @@ def verdict(run: Run) -> str:
     prediction = run.best.prediction
     error = None if prediction is None else prediction.error
     if run.trust is Trust.UNTESTED or prediction is None or error is None:
-        return "There are too few samples to test predictions, so the equation is not confirmed."
+        return "Untested: there are too few samples to see whether the equation predicts what its fit did not see."
     tested = {
         (True, False): "later samples",
         (False, True): "left-out experiments",
         (True, True): "later samples and left-out experiments",
     }[prediction.forecast is not None, prediction.left_out is not None]
+    size = f"off by {percentage(error)} of the signal"
     if run.trust is Trust.CONFIRMED:
-        return (
-            f"The equation predicts {tested} to within the noise and its own error bars (off by {percentage(error)})."
-        )
+        return f"Confirmed: it predicts {tested} to within the noise and its own error bars ({size})."
     return (
-        f"The equation predicts {tested} worse than the noise allows (off by {percentage(error)}): it is an "
-        "approximation, the simplest one tried that predicts about as well as the best."
+        f"Refuted: it misses {tested} by more than the noise ({size}). It is an approximation, the simplest of those "
+        "tried that predict about as well as the best; do not quote it as the law behind the data."
     )
 
 
