@@ -17,6 +17,7 @@ from lgf.search.objective import Criterion
 from lgf.search.prediction import with_prediction
 from lgf.search.select import choose, confirmed, finalists, handicap_of, refined, simplest_equal
 from lgf.search.settings import DiscoverySettings
+from lgf.search.systems.nested import simplest_nested
 from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion
 
@@ -81,6 +82,8 @@ def conclude(
         lambda candidates: refined(candidates, evaluator, mapper, selection),
         accept,
     )
+    if len(problem.states) > 1:
+        best = simplest_nested(best_ones, best, selection.bare_mention)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, settings.prediction, selection.indistinguishable)
     return Conclusion(decision, targets, growth)

@@ -99,7 +99,10 @@ def with_prediction(
     forecast = _forecasts(candidate, target, fit, bounds, settings)
     left_out = _left_out(candidate, problem, completions, target, fit, bounds, settings)
     surprise = float(np.fmax(forecast.surprise, left_out.surprise))
-    return replace(candidate, prediction=Prediction(forecast.relative, left_out.relative, surprise))
+    # No error is believed below that of the solver and of the rounded data.
+    least = math.sqrt(target.floor(fit.accuracy * fit.rtol))
+    later, others = (None if e is None else max(e, least) for e in (forecast.relative, left_out.relative))
+    return replace(candidate, prediction=Prediction(later, others, surprise))
 
 
 def _forecasts(

@@ -56,8 +56,6 @@ def moves(
         # A tied constant has one response for all its places, so no single term can be taken out.
         return changes + sorted(ranked, key=lambda move: move.score)[: settings.moves]
     n = len(components)
-    if sum(len(c.values) for c in components) != len(line.constants):
-        return changes + sorted(ranked, key=lambda move: move.score)[: settings.moves]  # tied constants are not swapped
     position = {constant: row for row, constant in enumerate(line.constants)}
     first = 0
     for row in range(n):
