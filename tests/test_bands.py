@@ -149,3 +149,19 @@ def test_correlated_residuals_count_for_less():
     slow = np.convolve(rng.standard_normal(409), np.ones(10) / 10, "valid")
     assert correlation_time(white) == pytest.approx(1.0, abs=0.3)
     assert correlation_time(slow) > 5
+
+
+def test_noise_that_grows_with_the_signal_widens_the_band_there():
+    rng = np.random.default_rng(9)
+    t = np.linspace(0.0, 4.0, 400)
+    clean = 5.0 * np.exp(-0.8 * t)
+    u = clean + 0.02 * np.sqrt(1 + (2.0 * clean / np.sqrt(np.mean(clean**2))) ** 2) * rng.standard_normal(400)
+    run = fitted(["u' = C*u"], t, u).run_
+    growing, constant = (Bands(replace(run, growth=g)).of_experiment(0, t, 0.9) for g in (2.0, None))
+    widths = growing.upper.u - growing.lower.u
+    assert widths[0] > 3 * widths[-1]
+    for half in (slice(0, 200), slice(200, 400)):
+        inside = (u[half] >= growing.lower.u[half]) & (u[half] <= growing.upper.u[half])
+        assert 0.84 < inside.mean() < 0.96
+    late = (u[200:] >= constant.lower.u[200:]) & (u[200:] <= constant.upper.u[200:])
+    assert late.mean() > 0.97

@@ -18,7 +18,7 @@ from scipy.stats import t as student
 from lgf.data.experiments import ForcingLike
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
-from lgf.runs.posterior import Posterior, make_posterior
+from lgf.runs.posterior import Posterior, make_posterior, relative_noise
 from lgf.runs.request import Run
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import Initial, state_vector
@@ -107,7 +107,8 @@ class Bands:
                     continue
                 k = columns.index(variable)
                 means.append(mean[:, k])
-                deviations.append(np.sqrt(variance[:, k] + posterior.noise.get(variable, 0.0) ** 2))
+                noise = posterior.noise.get(variable, 0.0) * relative_noise(self.run, variable, mean[:, k])
+                deviations.append(np.sqrt(variance[:, k] + noise**2))
                 weights.append(weight)
             if means:
                 ends = quantiles(np.array(means), np.array(deviations), np.array(weights), freedom, interval)

@@ -122,8 +122,9 @@ class Posterior:
     def _own_covariance(self, experiment: int) -> np.ndarray:
         """Covariance of the constants of this experiment and of its unknown initial values."""
         observation = self.run.request.problem.observations[experiment]
-        _, jacobian = self._sensitivity(experiment, observation.t)
-        information = _information(jacobian, _weights(self.candidate.skeleton, observation, self.noise))
+        mean, jacobian = self._sensitivity(experiment, observation.t)
+        weights = _weights(self.run, self.candidate.skeleton, observation, mean, self.noise)
+        information = _information(jacobian, weights)
         p, varying = len(self.deviation), np.flatnonzero(self.deviation)
         information[:p, :p] += self.information.sum(axis=0) - self.information[experiment]
         information[varying, varying] += self.correlation / self.deviation[varying] ** 2
@@ -162,12 +163,13 @@ def make_posterior(run: Run, candidate: Candidate) -> Posterior | None:
     solved = [bare._sensitivity(e, observation.t) for e, observation in enumerate(observations)]
     if not all(np.all(np.isfinite(mean)) and np.all(np.isfinite(jacobian)) for mean, jacobian in solved):
         return None
-    noise, freedom, correlation = _residuals(skeleton, observations, [mean for mean, _ in solved], deviation)
+    means = [mean for mean, _ in solved]
+    noise, freedom, correlation = _residuals(run, skeleton, observations, means, deviation)
     p = len(deviation)
     information = np.zeros((len(observations), p, p))
     common, own = np.flatnonzero(deviation == 0), np.flatnonzero(deviation)
-    for e, (observation, (_, jacobian)) in enumerate(zip(observations, solved, strict=True)):
-        whole = _information(jacobian, _weights(skeleton, observation, noise))
+    for e, (observation, (mean, jacobian)) in enumerate(zip(observations, solved, strict=True)):
+        whole = _information(jacobian, _weights(run, skeleton, observation, mean, noise))
         whole[own, own] += correlation / deviation[own] ** 2
         others = np.setdiff1d(np.arange(len(whole)), common)
         reduced = whole[np.ix_(common, common)]
@@ -217,14 +219,26 @@ def _derivatives(
     return mean, jacobian
 
 
-def _weights(skeleton: Skeleton, observation: Observation, noise: Mapping[Variable, float]) -> np.ndarray:
+def relative_noise(run: Run, variable: Variable, values: np.ndarray) -> np.ndarray:
+    """The deviation of the noise at these values of a measured variable, relative to that at 0; 1 if it is constant."""
+    if run.growth is None:
+        return np.ones(len(values))
+    measured = [column for o in run.request.problem.observations if (column := o.column(variable)) is not None]
+    size = float(np.sqrt(np.nanmean(np.concatenate(measured) ** 2))) if measured else 1.0
+    return np.sqrt(1.0 + (run.growth * values / max(size, 1e-300)) ** 2)
+
+
+def _weights(
+    run: Run, skeleton: Skeleton, observation: Observation, mean: np.ndarray, noise: Mapping[Variable, float]
+) -> np.ndarray:
     """Inverse variances [N, column] of the samples, 0 where nothing was measured."""
     columns = skeleton.frame.columns
     weights = np.zeros((len(observation), len(columns)))
     for j, variable in enumerate(observation.columns):
         given = 1.0 if observation.weights is None else observation.weights[:, j]
-        present = ~np.isnan(observation.values[:, j])
-        weights[:, columns.index(variable)] = np.where(present, given / noise[variable] ** 2, 0.0)
+        present, c = ~np.isnan(observation.values[:, j]), columns.index(variable)
+        deviation = noise[variable] * relative_noise(run, variable, mean[:, c])
+        weights[:, c] = np.where(present, given / deviation**2, 0.0)
     return weights
 
 
@@ -244,7 +258,11 @@ def _spread(jacobian: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 
 
 def _residuals(
-    skeleton: Skeleton, observations: tuple[Observation, ...], means: list[np.ndarray], deviation: np.ndarray
+    run: Run,
+    skeleton: Skeleton,
+    observations: tuple[Observation, ...],
+    means: list[np.ndarray],
+    deviation: np.ndarray,
 ) -> tuple[dict[Variable, float], int, float]:
     """(deviation of the residuals of each measured variable, their degrees of freedom, their correlation time)."""
     columns = skeleton.frame.columns
@@ -254,7 +272,8 @@ def _residuals(
         n_unknown += len(_unknown(skeleton, observation))
         for j, variable in enumerate(observation.columns):
             weight = np.ones(len(observation)) if observation.weights is None else observation.weights[:, j]
-            error = (observation.values[:, j] - mean[:, columns.index(variable)]) * np.sqrt(weight)
+            solved = mean[:, columns.index(variable)]
+            error = (observation.values[:, j] - solved) * np.sqrt(weight) / relative_noise(run, variable, solved)
             residuals.setdefault(variable, []).append(error[~np.isnan(error) & (weight > 0)])
     n_samples = sum(len(part) for parts in residuals.values() for part in parts)
     freedom = max(n_samples - n_unknown, _FEW)
