@@ -1,16 +1,14 @@
-"""Constants that are tied to each other, or vary by experiment."""
+"""Constants that vary by experiment."""
 
 import numpy as np
 import pytest
 
 from lgf.data import Observation, Problem
 from lgf.equation.skeleton import Skeleton
-from lgf.equation.system import System
 from lgf.fit.constants import fit_constants
-from lgf.fit.sharing import Sharing, Tie, Varying, layout_of
+from lgf.fit.sharing import Sharing, Varying, layout_of
 from lgf.fit.target import make_target
 from lgf.smoothing.complete import complete
-from lgf.solver.solve import solve
 
 RATES = (0.4, 0.7, 1.1)
 
@@ -50,26 +48,11 @@ def test_a_prior_draws_a_constant_to_its_mean():
     assert drawn.by_experiment[:, 1] == pytest.approx([1.1] * 3, abs=1e-3)
 
 
-def test_tied_constants_stay_in_proportion():
-    skeleton = Skeleton.read("x' = C*x*y; y' = C*x*y + C*y")
-    t = np.linspace(0.0, 8.0, 60)
-    solved = solve(System(skeleton, (-0.5, 0.5, -0.3)), (2.0, 0.1), t)
-    rng = np.random.default_rng(1)
-    values = np.column_stack([solved["x"], solved["y"]]) + 0.02 * rng.standard_normal((len(t), 2))
-    target = _target((Observation(t, values, ("x", "y")),), skeleton.frame)
-    tied = fit_constants(skeleton, target, sharing=Sharing(ties=(Tie(1, 0, -1.0),)))
-    assert tied.values[1] == -tied.values[0]
-    assert tied.values == pytest.approx((-0.5, 0.5, -0.3), rel=0.05)
-    assert tied.errors[0] == pytest.approx(tied.errors[1])
-    free = fit_constants(skeleton, target)
-    assert free.loss <= tied.loss
-
-
 def test_the_layout_counts_each_free_constant_once():
-    layout = layout_of(4, 3, Sharing((Varying(2),), (Tie(3, 0, 2.0),)))
+    layout = layout_of(3, 3, Sharing((Varying(2),)))
     assert layout.n_free == 5
     assert layout.owner.tolist() == [0, 1, 2, 2, 2]
-    assert layout.source.tolist() == [[0, 1, 2, 0], [0, 1, 3, 0], [0, 1, 4, 0]]
+    assert layout.source.tolist() == [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
     x = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert layout.by_experiment(x)[:, 3].tolist() == [2.0, 2.0, 2.0]
-    assert (layout.mean @ x).tolist() == pytest.approx([1.0, 2.0, 4.0, 2.0])
+    assert layout.by_experiment(x)[:, 2].tolist() == [3.0, 4.0, 5.0]
+    assert (layout.mean @ x).tolist() == pytest.approx([1.0, 2.0, 4.0])

@@ -36,7 +36,7 @@ class ConstantFit:
     covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
     initial: np.ndarray  # [experiment, n] the initial states, given or fitted
     by_experiment: np.ndarray  # [experiment, constant] the constants of each experiment
-    sharing: Sharing  # the constants that are tied or vary by experiment
+    sharing: Sharing  # the constants that vary by experiment
     random_length: float  # description length of the constants that vary, given their distributions
     status: SolveStatus
     evaluations: int  # trajectories solved
@@ -77,7 +77,7 @@ def fit_constants(
     """The constants of the skeleton that fit the target best.
 
     bounds [n_constants, 2] are respected. With a start the residual stage is skipped and the start refined, in the
-    segments of `shooting` if that is given. `sharing` says which constants are tied or vary by experiment.
+    segments of `shooting` if that is given. `sharing` says which constants vary by experiment.
     """
     if skeleton.frame != target.frame:
         raise ValueError(f"the skeleton has {skeleton.frame} but the target {target.frame}.")

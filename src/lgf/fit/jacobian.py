@@ -42,7 +42,7 @@ def solve_with_jacobian(fitting: Fitting, x: np.ndarray, rtol: float = 1e-6) -> 
             part = moved[first : first + LANES - 1]
             lanes = np.tile(x[:, None], LANES)
             lanes[part, np.arange(1, len(part) + 1)] += steps[part]
-            constants = unknowns.factor[:, None] * lanes[unknowns.source[e]]
+            constants = lanes[unknowns.source[e]]
             initial = np.tile(record.initial[e][:, None], LANES)
             free = record.unknown[e] >= 0
             initial[free] = lanes[unknowns.n_free + record.unknown[e][free]]

@@ -1,4 +1,4 @@
-"""Sharing: which constants of a system are tied to each other, and which differ between experiments."""
+"""Sharing: which constants of a system differ between experiments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,24 +20,10 @@ class Varying:
 
 
 @dataclass(frozen=True)
-class Tie:
-    """A constant that equals `factor` times another one."""
-
-    constant: int
-    source: int
-    factor: float = 1.0
-
-
-@dataclass(frozen=True)
 class Sharing:
-    """The constants that vary by experiment and those that are tied to others; the rest are common and free."""
+    """The constants that vary by experiment; the others are common to all experiments."""
 
     varying: tuple[Varying, ...] = ()
-    ties: tuple[Tie, ...] = ()
-
-    def n_free(self, n_constants: int) -> int:
-        """The number of free constants, each that varies counted once."""
-        return n_constants - len(self.ties)
 
 
 COMMON = Sharing()
@@ -48,7 +34,6 @@ class Layout:
     """The positions of constants and initial values among the unknowns of a fit."""
 
     source: np.ndarray  # [E, p] position of each constant
-    factor: np.ndarray  # [p]
     owner: np.ndarray  # [free] the constant whose bounds and start a free constant has
     experiment: np.ndarray  # [free] the experiment in which it is used; -1 = all
 
@@ -59,7 +44,7 @@ class Layout:
 
     def by_experiment(self, x: np.ndarray) -> np.ndarray:
         """The constants [E, p] of the unknowns x."""
-        return self.factor * x[self.source]
+        return x[self.source]
 
     def free(self, by_experiment: np.ndarray) -> np.ndarray:
         """The free constants of the constants [E, p]."""
@@ -71,7 +56,7 @@ class Layout:
         n_experiments, p = self.source.shape
         matrix = np.zeros((p, self.n_free))
         for row in self.source:
-            matrix[np.arange(p), row] += self.factor / n_experiments
+            matrix[np.arange(p), row] += 1.0 / n_experiments
         return matrix
 
 
@@ -79,13 +64,11 @@ class Layout:
 def layout_of(n_constants: int, n_experiments: int, sharing: Sharing = COMMON) -> Layout:
     """The layout: common constants first, then those of each experiment."""
     varying = [v.constant for v in sharing.varying]
-    tied = {tie.constant: tie for tie in sharing.ties}
     source = np.zeros((n_experiments, n_constants), np.int64)
-    factor = np.ones(n_constants)
     owner: list[int] = []
     experiment: list[int] = []
     for j in range(n_constants):
-        if j not in tied and j not in varying:
+        if j not in varying:
             source[:, j] = len(owner)
             owner.append(j)
             experiment.append(-1)
@@ -93,9 +76,7 @@ def layout_of(n_constants: int, n_experiments: int, sharing: Sharing = COMMON) -
         source[:, j] = len(owner) + np.arange(n_experiments)
         owner += [j] * n_experiments
         experiment += range(n_experiments)
-    for j, tie in tied.items():
-        source[:, j], factor[j] = source[:, tie.source], tie.factor
-    return Layout(source, factor, np.array(owner, np.int64), np.array(experiment, np.int64))
+    return Layout(source, np.array(owner, np.int64), np.array(experiment, np.int64))
 
 
 def unknowns_of(layout: Layout, target: Target, varying: Sequence[Varying] = ()) -> Unknowns:
@@ -106,4 +87,4 @@ def unknowns_of(layout: Layout, target: Target, varying: Sequence[Varying] = ())
         if np.isfinite(v.deviation):
             own = np.flatnonzero(layout.owner == v.constant)
             mean[own], error[own] = v.mean, v.deviation * np.sqrt(target.power)
-    return Unknowns(layout.source, layout.factor, layout.n_free, mean, error)
+    return Unknowns(layout.source, layout.n_free, mean, error)

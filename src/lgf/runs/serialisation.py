@@ -17,7 +17,7 @@ from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
-from lgf.fit.sharing import Sharing, Tie, Varying
+from lgf.fit.sharing import Sharing, Varying
 from lgf.search.candidate import Candidate, Noise, Prediction, Proposal
 from lgf.search.loop import Iteration
 from lgf.search.settings import DiscoverySettings
@@ -238,23 +238,16 @@ def _array(values: Any) -> np.ndarray:
 
 
 def sharing_to_plain(sharing: Sharing) -> Plain:
-    """The constants that vary by experiment, and those that are tied."""
-    return {
-        "varying": [[v.constant, v.mean, v.deviation] for v in sharing.varying],
-        "ties": [[tie.constant, tie.source, tie.factor] for tie in sharing.ties],
-    }
+    """The constants that vary by experiment, with mean and deviation."""
+    return {"varying": [[v.constant, v.mean, v.deviation] for v in sharing.varying]}
 
 
 def sharing_from_plain(data: Plain, n_constants: int) -> Sharing:
     """The sharing that `sharing_to_plain` wrote."""
-    sharing = Sharing(
-        tuple(Varying(int(j), float(mean), float(deviation)) for j, mean, deviation in data["varying"]),
-        tuple(Tie(int(j), int(source), float(factor)) for j, source, factor in data["ties"]),
-    )
-    used = [v.constant for v in sharing.varying] + [i for tie in sharing.ties for i in (tie.constant, tie.source)]
-    if not all(0 <= i < n_constants for i in used):
-        raise ValueError(f"a tie or spread of a constant beyond {n_constants}")
-    return sharing
+    varying = tuple(Varying(int(j), float(mean), float(deviation)) for j, mean, deviation in data["varying"])
+    if not all(0 <= v.constant < n_constants for v in varying):
+        raise ValueError(f"a constant beyond {n_constants} varies")
+    return Sharing(varying)
 
 
 def frame_to_plain(frame: Frame) -> Plain:

@@ -24,7 +24,7 @@ class Proposal:
     origin: str = ""
     codes: np.ndarray | None = field(default=None, repr=False)  # its latent tokens, if a model proposed it
     start: tuple[float, ...] | None = None  # initial guess of the constants
-    sharing: Sharing = COMMON  # the constants that are tied or vary by experiment
+    sharing: Sharing = COMMON  # the constants that vary by experiment
     shooting: Shooting | None = None  # how the fit goes on from the start
     again: bool = False  # the structure may be fitted again, from another start
 

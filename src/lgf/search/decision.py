@@ -81,7 +81,7 @@ def decide(
 
 def simplicity(candidate: Candidate, settings: PredictionSettings = PredictionSettings()) -> float:
     """The bits of the equation, with some for every constant and order; smaller is simpler."""
-    constants = len(candidate.fit.values) + len(candidate.fit.sharing.varying) - len(candidate.fit.sharing.ties)
+    constants = len(candidate.fit.values) + len(candidate.fit.sharing.varying)
     return (
         candidate.proposal.bits
         + settings.bits_per_constant * constants

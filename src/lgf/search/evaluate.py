@@ -61,7 +61,7 @@ class Evaluator:
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         judged = segmented(target, fit.segments)
         value = objective(
-            fit.loss, fit.residual, target.n_samples, fit.sharing.n_free(skeleton.n_constants), proposal.bits,
+            fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits,
             complexity, judged.n_unknown, judged.initial_length, fit.varying_length(target.n_experiments),
             target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
             column_losses(fit, target, proposal.shooting),

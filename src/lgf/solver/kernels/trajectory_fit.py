@@ -42,12 +42,10 @@ class Record(NamedTuple):
 class Unknowns(NamedTuple):
     """The unknowns x of a fit: free constants, then initial values.
 
-    In experiment e the j-th constant of the program is factor[j] * x[source[e, j]]: constants may be tied to each
-    other, and may differ between experiments.
+    In experiment e the j-th constant of the program is x[source[e, j]], so constants may differ between experiments.
     """
 
     source: np.ndarray  # [E, p]
-    factor: np.ndarray  # [p]
     n_free: int  # free constants; initial values follow them
     mean: np.ndarray  # [P] of the prior
     error: np.ndarray  # [P] standard error of the prior in units of the loss; 0 = no prior
@@ -107,7 +105,7 @@ def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps
     for j in range(memory.C.shape[0]):
         source = unknowns.source[e, j]
         for k in range(LANES):
-            memory.C[j, k] = unknowns.factor[j] * X[source, k]
+            memory.C[j, k] = X[source, k]
     for d in range(flow.n):
         free = record.unknown[e, d]
         for k in range(LANES):
@@ -310,7 +308,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
     for e in range(windows.shape[0]):
         longest = max(longest, windows[e])
     rtol, max_steps, with_highest = search.rtol, search.max_steps, search.with_highest
-    memory = make_memory(flow, unknowns.factor.shape[0], longest)
+    memory = make_memory(flow, unknowns.source.shape[1], longest)
     n_columns = memory.columns.shape[0]
     columns = np.full(n_columns, np.inf)
     X = np.zeros((max(P, 1), LANES))
