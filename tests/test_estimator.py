@@ -180,3 +180,15 @@ def test_public_names():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert lgf.LatentGrammarFlow is LatentGrammarFlow
+
+
+def test_six_samples_get_a_short_equation_and_no_verdict():
+    t = np.arange(6.0)
+    u = 5.0 * np.exp(-0.5 * t) * (1 + 0.02 * np.random.default_rng(0).standard_normal(6))
+    with pytest.warns(UserWarning, match="only 6 samples"):
+        model = LatentGrammarFlow(max_evaluations=60).fit(t, u)
+    assert len(model.equation_.values) <= 2
+    assert model.equation_.errors[0] > 0
+    assert model.verdict_.startswith("Untested")
+    band = model.predict([7.0], interval=0.9)
+    assert band.lower[0] < band.values[0] < band.upper[0]

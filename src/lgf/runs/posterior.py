@@ -213,9 +213,6 @@ def _derivatives(
         above[k] += step
         below[k] -= step
         jacobian[:, :, k] = (solution(above) - solution(below)) / (2 * step)
-    for tie in candidate.fit.sharing.ties:
-        jacobian[:, :, tie.source] += tie.factor * jacobian[:, :, tie.constant]
-        jacobian[:, :, tie.constant] = 0.0
     return mean, jacobian
 
 

@@ -65,10 +65,11 @@ def decide(
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
     pool = unique([best, *tested, *map(tools.predict, others)])
     smallest = min(map(_error, pool))
-    beaten = best.prediction is not None and _error(best) > settings.beaten_above * smallest
-    if trust_in(best, settings) is not Trust.REFUTED and not beaten:
+    trust = trust_in(best, settings)
+    beaten = trust is Trust.CONFIRMED and _error(best) > settings.beaten_above * smallest
+    if trust is not Trust.REFUTED and not beaten:
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
-        return Decision(best, trust_in(best, settings), equals, ladder(pool, best, settings))
+        return Decision(best, trust, equals, ladder(pool, best, settings))
     pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
     smallest = min(map(_error, pool))
     near = sorted(
@@ -107,7 +108,8 @@ def simple_candidates(
         for discount in settings.discounts
         for c in sorted(solved, key=lambda c: discounted(c, discount))[: settings.n_discounted]
     ]
-    return unique([*population.front(), *first[: settings.n_first_order], *rest])
+    front = [c for c in population.front() if math.isfinite(c.objective)]
+    return unique([*front, *first[: settings.n_first_order], *rest])
 
 
 def ladder(

@@ -65,12 +65,13 @@ class _Score:
     surprise: float = math.nan
 
     def add(
-        self, target: Target, solved: Solved, predicted: np.ndarray, information: np.ndarray, variance: float
+        self, target: Target, solved: Solved, predicted: np.ndarray, information: np.ndarray, variances: np.ndarray
     ) -> None:
-        """Adds the predicted values; `information` is J'J of the fit, `variance` that of its residuals."""
-        squares = _squares(target, solved, predicted)
+        """Adds the predicted values; `information` is J'J of the fit, `variances` [column] those of its residuals."""
+        squares = _squares(target, solved)[predicted]
         if not len(squares):
             return
+        variance = np.broadcast_to(variances, predicted.shape)[predicted]
         weight = target.record.weight[predicted] * target.power
         slopes = solved.jacobian[:, predicted] * np.sqrt(weight)
         expected = variance * (1.0 + _leverage(information, slopes))
@@ -119,12 +120,12 @@ def _forecasts(
         seen, until = (np.ceil(f * lengths).astype(np.int64) for f in (share, following))
         result = on_first_samples(fitting, start, seen)
         solved = solve_with_jacobian(fitting, result.x)
-        trained = _squares(target, solved, _selected(target, np.zeros_like(seen), seen))
-        freedom = len(trained) - len(result.x)
-        if freedom > 0:
-            variance = max(trained.sum() / freedom, _least_variance(target, fit))
+        trained = _selected(target, np.zeros_like(seen), seen)
+        if np.count_nonzero(trained) > len(result.x):
+            sums = np.sum(_squares(target, solved) * trained, axis=0)
+            variances = _variances(sums, trained.sum(axis=0), len(result.x), _least_variance(target, fit))
             information = result.normal * target.power / _repetition(candidate, target)
-            score.add(target, solved, _selected(target, seen, until), information, variance)
+            score.add(target, solved, _selected(target, seen, until), information, variances)
     return score
 
 
@@ -148,10 +149,11 @@ def _left_out(
         sharing = candidate.fit.sharing if len(others) > 1 else replace(candidate.fit.sharing, varying=())
         training = _part(problem, completions, whole, others)
         trained = fit_constants(skeleton, training, fit, bounds=bounds, start=values, sharing=sharing)
-        freedom = training.n_samples - training.n_unknown - skeleton.n_constants
-        if freedom <= 0 or not math.isfinite(trained.loss):
+        n_unknowns = training.n_unknown + skeleton.n_constants
+        if training.n_samples <= n_unknowns or not math.isfinite(trained.loss):
             continue
-        variance = max(trained.loss * training.power / freedom, _least_variance(training, fit))
+        counts = np.count_nonzero(training.record.weight, axis=0)
+        variances = _variances(trained.losses * training.power, counts, n_unknowns, _least_variance(training, fit))
         target = _part(problem, completions, whole, group)
         fixed = np.column_stack([trained.values, trained.values])
         varying = [v.constant for v in trained.sharing.varying]
@@ -165,9 +167,10 @@ def _left_out(
         information = result.normal * target.power / _repetition(candidate, whole)
         common = np.flatnonzero(fitting.layout.experiment < 0)
         owners = fitting.layout.owner[common]
-        information[np.ix_(common, common)] += variance * _inverse(trained.covariance[np.ix_(owners, owners)])
+        known = _inverse(trained.covariance[np.ix_(owners, owners)])
+        information[np.ix_(common, common)] += float(np.mean(variances[counts > 0])) * known
         solved = solve_with_jacobian(fitting, result.x)
-        score.add(target, solved, _selected(target, seen, lengths), information, variance)
+        score.add(target, solved, _selected(target, seen, lengths), information, variances)
     return score
 
 
@@ -193,11 +196,16 @@ def _selected(target: Target, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     return inside[:, None] & (target.record.weight > 0)
 
 
-def _squares(target: Target, solved: Solved, selected: np.ndarray) -> np.ndarray:
-    """The squared errors of the selected values in units of the noise; large where the solution was not reached."""
-    ceiling = np.broadcast_to(target.record.ceiling, selected.shape)
-    squares = np.fmin((solved.values - target.record.data) ** 2, ceiling)  # fmin ignores NaN
-    return (squares * target.record.weight)[selected] * target.power
+def _squares(target: Target, solved: Solved) -> np.ndarray:
+    """The squared errors [N, column] in units of the noise; large where the solution was not reached."""
+    squares = np.fmin((solved.values - target.record.data) ** 2, target.record.ceiling)  # fmin ignores NaN
+    return squares * target.record.weight * target.power
+
+
+def _variances(sums: np.ndarray, counts: np.ndarray, n_unknowns: int, least: float) -> np.ndarray:
+    """The variance of the residuals of each column; the smoother may have misjudged the noise of one."""
+    freedom = 1.0 - n_unknowns / counts.sum()
+    return np.maximum(sums / (np.maximum(counts, 1) * freedom), least)
 
 
 def _leverage(information: np.ndarray, slopes: np.ndarray) -> np.ndarray:
