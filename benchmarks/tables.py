@@ -18,11 +18,11 @@ GENERALISES = 0.9  # R2 above it
 
 
 def groups(folder: Path = RESULTS) -> list[list[dict[str, Any]]]:
-    """The result lines grouped by equal settings, in the order of the files."""
+    """The result lines of Benchmarks 1 to 4, grouped by equal settings, in the order of the files."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for file in sorted(folder.glob("*.jsonl")):
         for row in rows(file):
-            if "digest" in row:
+            if "options" in row:
                 found[row["digest"]].append(row)
     return list(found.values())
 
