@@ -308,3 +308,19 @@ def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):
     assert confirmed(sound, logistic(), target)
     exploding = replace(sound, fit=replace(sound.fit, values=(3.0, 2.0)))
     assert not confirmed(exploding, logistic(), target)
+
+
+def test_a_slow_function_of_time_is_written_as_a_constant():
+    t = np.linspace(0.0, 10.0, 200)
+    noisy = solve(System.read("u'' = -0.2*u' - 4*u + 3"), (0.0, 0.0), t).u
+    noisy = noisy + 0.02 * np.random.default_rng(0).standard_normal(len(t))
+    problem = Problem((Observation(t, noisy),), Knowledge(order=2))
+    (frame,) = problem.frames
+    target = make_target(problem, frame, [complete(problem.observations[0], frame)])
+    evaluator = Evaluator({frame: target})
+    dear = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u + C*exp(C*t)"), 14.0))
+    best = finalists(Population([dear]), evaluator, joblib_map(), languages=[language_of(problem, target)])
+    assert best[0].skeleton.structure == Skeleton.read("u'' = C*u' + C*u + C").structure
+    assert {c.skeleton.structure for c in best} >= {
+        dear.skeleton.structure, Skeleton.read("u'' = C*u' + C*u + C*t + C").structure
+    }  # fmt: skip

@@ -8,7 +8,11 @@ import numpy as np
 
 from lgf.data.problem import Problem
 from lgf.equation.simplification import SimplifySettings, simplify
+from lgf.equation.skeleton import Skeleton, numbered
+from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame
+from lgf.expression.functions import FUNCTIONS
+from lgf.expression.tree import Expression, T, add, constant, mul, summands
 from lgf.fit.constants import initial_values
 from lgf.fit.settings import FitSettings, ShootingSettings
 from lgf.fit.target import Target
@@ -71,6 +75,7 @@ def finalists(
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
         for c in best
     ]
+    simpler += [p for c in best for p in _without_functions_of_time(c, by_frame.get(c.skeleton.frame))]
     # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
     unrefined = {p.skeleton.structure: p for p in reversed(simpler) if p and p.skeleton.structure not in refitted}
@@ -124,8 +129,38 @@ def _simplified(
         bits = sum(language.row_bits(simpler.skeleton))
         polished = replace(_polished(candidate, target), skeleton=simpler.skeleton, start=simpler.values, bits=bits)
         return replace(polished, origin="simplified") if math.isfinite(bits) else None
+    return _proposed(simpler.skeleton, language)
+
+
+def _without_functions_of_time(candidate: Candidate, language: Language | SystemLanguage | None) -> list[Proposal]:
+    """The equation with C, and with C + C*t, in place of its functions of time alone.
+
+    Over a short window exp(C*t) or cos(C*t) is a dear way to write them; the description length decides.
+    """
+    skeleton = candidate.skeleton
+    if not isinstance(language, Language) or skeleton.right_sides is None or skeleton.autonomous:
+        return []
+    parts = summands(skeleton.right)
+    waves = [s for s in parts if any(n.head in FUNCTIONS for n in s.nodes()) and _symbols(s) == {T}]
+    if not waves:
+        return []
+    rest = [s for s in parts if s not in waves]
+    unused = constant(1_000_000), constant(1_000_001)  # renumbered below
+    proposals = []
+    for line in ((unused[0],), (unused[0], mul(unused[1], T))):
+        right, _ = canonical(add(*rest, *line))
+        proposals.append(_proposed(numbered(skeleton.frame, ((skeleton.left, right),)), language))
+    return [p for p in proposals if p is not None]
+
+
+def _symbols(expression: Expression) -> set[Expression]:
+    return {n for n in expression.nodes() if n.head == "symbol"}
+
+
+def _proposed(skeleton: Skeleton, language: Language) -> Proposal | None:
+    """The skeleton as a proposal of the grammar; None if it cannot derive it."""
     try:
-        encoded = encoding(language.grammar, linear_form(explicit_form(simpler.skeleton)), language.forced)
+        encoded = encoding(language.grammar, linear_form(explicit_form(skeleton)), language.forced)
     except ValueError:
         return None
     proposal = None if encoded.derivation is None else propose(language, encoded.derivation, "simplified")
