@@ -37,7 +37,7 @@ def residual_sentences(run: Run) -> list[str]:
     if noise is not None:
         sentences.append(
             f"The residuals are not white noise: {percentage(noise.share)} of their variance is correlated over about "
-            f"{format_number(noise.correlation_time)} of time. The equation is an approximation at the "
+            f"{format_number(noise.correlation_time)} units of time. The equation is an approximation at the "
             f"{percentage(run.best.loss**0.5)} level; the error bars allow for it."
         )
     if run.growth is not None:
