@@ -1,7 +1,8 @@
 """The decision between description length and prediction, and the ladder of equations.
 
-The description length chooses, unless the predictions of its choice are refuted, or another equation predicts far
-better: then the simplest equation whose predictions are within 10 % of the best ones is chosen.
+The description length chooses, unless the predictions of its choice are refuted: then the simplest equation whose
+predictions are within 10 % of the best ones is chosen. That another equation predicts better is no reason by itself:
+the constants of a true equation may not be determined by the first part of a record.
 """
 
 import math
@@ -63,11 +64,9 @@ def decide(
     others = [c for c in others if not _among(c, finalists)]
     best = tools.predict(best)
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
-    pool = unique([best, *tested, *map(tools.predict, others)])
-    smallest = min(map(_error, pool))
     trust = trust_in(best, settings)
-    beaten = trust is Trust.CONFIRMED and _error(best) > settings.beaten_above * smallest
-    if trust is not Trust.REFUTED and not beaten:
+    if trust is not Trust.REFUTED:
+        pool = unique([best, *tested, *map(tools.predict, others)])
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
         return Decision(best, trust, equals, ladder(pool, best, settings))
     pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])

@@ -42,7 +42,6 @@ class PredictionSettings:
     least_samples: Count = 8  # shorter experiments are not forecast
     most_groups: Annotated[int, Field(ge=2)] = 10  # many experiments are left out in groups
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
-    beaten_above: Annotated[float, Field(ge=1.0)] = 1.5  # prediction error in units of the best equation's
     near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal
     bits_per_constant: Weight = 3.0  # in the order of simplicity
     bits_per_order: Weight = 3.0
