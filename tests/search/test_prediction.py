@@ -259,3 +259,12 @@ def test_noise_that_grows_with_the_signal_is_seen_and_weighted():
     better = Evaluator({frame: make_target(weighted, frame, completions)}, fit=PATIENT)(candidate.proposal)
     assert better.fit.errors[0] < candidate.fit.errors[0], "small values are known better"
     assert better.fit.values == pytest.approx((0.9, -0.09), rel=0.05)
+
+
+def test_errors_of_the_solver_are_not_taken_for_correlated_noise():
+    _, _, evaluator = setting((T, clean()))
+    (target,) = evaluator.targets.values()
+    imitation = fitted(evaluator, "u' = C*u + C*u/(C*u + 1)")
+    assert imitation.loss < 1e-6
+    assert with_noise_model(imitation, target) is imitation
+    assert growth_of(imitation, target) is None

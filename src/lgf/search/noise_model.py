@@ -94,7 +94,7 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     Several measured columns are not examined.
     """
     enough = target.n_samples >= settings.least_samples * target.n_experiments
-    if not math.isfinite(candidate.loss) or len(target.measured) > 1 or not enough:
+    if not _examined(candidate, target) or not enough:
         return candidate
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
     x = unknowns_at(candidate, fitting)
@@ -112,9 +112,11 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     n = target.n_samples
     white = n * math.log(candidate.loss * target.power)
     gain = white - _length(residuals, share, length) - 2 * math.log(n)
+    rows, _ = whiten(residuals.t, residuals.first, residuals.rows, share, length)
+    # The white part cannot be below the errors of the solver and of rounding, however smooth the residuals are.
+    gain -= max(n * math.log(_least(target) * target.power / max(float(rows[-1] @ rows[-1]), 1e-300)), 0.0)
     if not gain > 0:
         return candidate
-    rows, _ = whiten(residuals.t, residuals.first, residuals.rows, share, length)
     variance = float(rows[-1] @ rows[-1]) / max(n - len(x), 1)
     fit = _moved(candidate.fit, fitting, x, variance * np.linalg.pinv(rows[:-1] @ rows[:-1].T, hermitian=True))
     spread = float(residuals.values @ residuals.values) / target.power
@@ -127,7 +129,7 @@ def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] 
 
     The standard deviation is proportional to sqrt(1 + (g y / rms y)^2). Several measured columns are not examined.
     """
-    if not math.isfinite(candidate.loss) or len(target.measured) > 1:
+    if not _examined(candidate, target):
         return None
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
     solved = solve_with_jacobian(fitting, unknowns_at(candidate, fitting))
@@ -147,6 +149,20 @@ def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] 
     if not length(growth) + math.log(n) < length(0.0):
         return None
     return growth, 1.0 + (growth * solved.values / target.scales) ** 2
+
+
+def _examined(candidate: Candidate, target: Target) -> bool:
+    """Whether the residuals are those of one measured column, and larger than errors of the solver and of rounding.
+
+    Those errors are smooth: a process would compress them without limit.
+    """
+    return len(target.measured) == 1 and _least(target) < candidate.loss < math.inf
+
+
+def _least(target: Target) -> float:
+    """The loss that the solver and rounding leave."""
+    solver = FitSettings()
+    return target.floor(solver.accuracy * solver.rtol)
 
 
 def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem:
