@@ -93,7 +93,9 @@ def true_systems() -> dict[str, dict[str, str]]:
     """The systems of ODEBench and of the textbooks as text, by name."""
     problems_ = tomllib.loads((HERE / "odebench.toml").read_text(encoding="utf-8"))["problem"]
     odebench = {
-        f"{p['id']} {p['name']}": "; ".join(f"x{i}' = {right}" for i, right in enumerate(p["rhs"])) for p in problems_
+        f"{p['id']} {p['name']}": "; ".join(f"x{i}' = {right}" for i, right in enumerate(p["rhs"]))
+        for p in problems_
+        if p["dim"] > 1
     }
     return {"odebench": odebench, "textbook": {row["name"]: row["system"] for row in _table("textbook_systems.csv")}}
 

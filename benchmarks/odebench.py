@@ -1,10 +1,11 @@
 """`run odebench`: discovers the systems of ODEBench from noisy records, one line of JSON for each; resumable.
 
-ODEBench is by d'Ascoli et al. (ODEFormer, 2024, MIT licence); `odebench.toml` has its systems of several states. The
-data are 150 samples of all states on [0, 10] from the first start, with additive white noise relative to the standard
-deviation of each state, and nothing else: the initial state is fitted. Scores are taken against a tight solution of the
-truth: R2, weighted by the variance of the states, from the first start (reconstruction, with the fitted initial state)
-and from the second (generalisation, with the true one). R2 > 0.9 is a success.
+ODEBench is by d'Ascoli et al. (ODEFormer, 2024, MIT licence). This command takes its systems of several states; its own
+protocol, on all 63, is `python -m benchmarks odebench` (`odebench_protocol.py`). The data are 150 samples of all states
+on [0, 10] from the first start, with additive white noise relative to the standard deviation of each state, and nothing
+else: the initial state is fitted. Scores are taken against a tight solution of the truth: R2, weighted by the variance
+of the states, from the first start (reconstruction, with the fitted initial state) and from the second (generalisation,
+with the true one). R2 > 0.9 is a success.
 """
 
 import argparse
@@ -119,9 +120,14 @@ def _plain(expression: Expression) -> str:
     return plain(expression)
 
 
-@cache
 def systems() -> tuple[Benchmarked, ...]:
-    """The systems of the benchmark."""
+    """The systems of several states."""
+    return tuple(system for system in all_systems() if len(system.rhs) > 1)
+
+
+@cache
+def all_systems() -> tuple[Benchmarked, ...]:
+    """The 63 systems of the benchmark."""
     with files("benchmarks").joinpath("odebench.toml").open("rb") as file:
         entries = tomllib.load(file)["problem"]
     return tuple(

@@ -3,14 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lgf.batch.files import fit_files
     from lgf.equation.system import System
     from lgf.errors import LgfError
     from lgf.estimator import LatentGrammarFlow
 
 __version__ = "0.2.0.dev0"
-__all__ = ["LatentGrammarFlow", "LgfError", "System", "__version__"]
+__all__ = ["LatentGrammarFlow", "LgfError", "System", "__version__", "fit_files"]
 
-_HOMES = {"LgfError": "lgf.errors", "System": "lgf.equation.system", "LatentGrammarFlow": "lgf.estimator"}
+_HOMES = {
+    "LgfError": "lgf.errors",
+    "System": "lgf.equation.system",
+    "LatentGrammarFlow": "lgf.estimator",
+    "fit_files": "lgf.batch.files",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -148,16 +148,20 @@ class LatentGrammarFlow(BaseEstimator):
             t, values, states=states, derivative=derivative, forcing=forcing, weights=weights,
             initial=(initial,) if scalar else initial,
         )  # fmt: skip
-        knowledge = Knowledge(**{name: getattr(self, name) for name in _KNOWLEDGE})
         grammar, trained = model_named(self.model)
         request = Request(
-            Problem(observations, knowledge), grammar, self._settings(), _seed(self.seed),
+            Problem(observations, self.knowledge()), grammar, self.search_settings(), _seed(self.seed),
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(request.findings)
         return self._store(execute(request, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
 
-    def _settings(self) -> DiscoverySettings:
+    def knowledge(self) -> Knowledge:
+        """What the parameters say about the system."""
+        return Knowledge(**{name: getattr(self, name) for name in _KNOWLEDGE})
+
+    def search_settings(self) -> DiscoverySettings:
+        """The settings that the parameters give."""
         settings = self.settings
         settings = preset_named(self.preset) if settings is None else checked_settings(settings)
         return with_budget(settings, self.max_evaluations, self.max_seconds)

@@ -21,7 +21,10 @@ from lgf.cli.options import (
 
 def discover(
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="CSV file, or name of an example record.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[DATA]...", help="CSV file, or name of an example record; with --batch also folders and patterns."
+        ),
     ] = None,
     time: Time = None,
     value: Value = None,
@@ -85,6 +88,15 @@ def discover(
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of processors; -1 for all.")] = 1,
+    batch: Annotated[
+        Path | None, typer.Option(help="Answer each of many records, in this folder. Run it again to go on.")
+    ] = None,
+    one_structure: Annotated[
+        bool, typer.Option("--one-structure", help="With --batch: one equation for all, constants of each record.")
+    ] = False,
+    workers: Annotated[
+        str, typer.Option(help="With --batch: processes, threads, or the address of a Dask scheduler.")
+    ] = "processes",
     out: Annotated[Path | None, typer.Option(help="Folder for the run. Default: runs/NAME.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Resume the run in this folder.")] = None,
     as_json: AsJson = False,
@@ -104,9 +116,11 @@ def discover(
         raise LgfError(f"--jobs is {jobs}; give a number of processors, or -1 for all.")
     if seed < 0:
         raise LgfError(f"--seed is {seed}; give a whole number that is not negative.")
+    if batch is None and one_structure:
+        raise LgfError("--one-structure is for many records; name a folder for them: --batch FOLDER.")
     if resume is not None:
-        if data is not None or out is not None:
-            raise LgfError("a run that is resumed has its own data and folder; drop DATA and --out.")
+        if data or out is not None or batch is not None:
+            raise LgfError("a run that is resumed has its own data and folder; drop DATA, --out and --batch.")
         if settings_file is not None:
             raise LgfError("a run that is resumed has its own settings; drop --settings.")
         request = read_request(resume, resume=True)
@@ -120,7 +134,7 @@ def discover(
         request = replace(request, settings=with_budget(request.settings, evaluations, seconds))
         folder, lines = resume, read_journal(resume)
     else:
-        if data is None:
+        if not data:
             raise LgfError("there is nothing to discover from; name a CSV file or a record (see `lgf records`).")
         knowledge = {
             "order": parse_order(order), "stable": stable, "autonomous": autonomous or None,
@@ -130,12 +144,28 @@ def discover(
             "vary": vary[0] if vary in (["auto"], ["none"]) else vary or "auto",
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight)
-        problem, notes = read_problem(data, columns, forcing, initial, knowledge)
         settings = preset_named(preset)
         if settings_file is not None:
             settings = settings_in(settings_file, settings)
         settings = with_budget(settings, evaluations, seconds)
+        if batch is not None:
+            from lgf.batch.answer import Question
+            from lgf.cli.batch import ReadRecord, answer_batch
+
+            if out is not None:
+                raise LgfError("a batch has its own folder; drop --out.")
+            question = Question(
+                ReadRecord(columns, forcing, initial, knowledge), model, settings, seed, tuple(start or ())
+            )
+            answer_batch(question, data, batch, jobs, workers, one_structure, as_json, console)
+            return
+        if len(data) > 1:
+            raise LgfError(
+                f"{len(data)} files are given, and one record is searched at a time; answer each of them with "
+                "--batch FOLDER, or put them into one table with a column for --experiment."
+            )
+        problem, notes = read_problem(data[0], columns, forcing, initial, knowledge)
         grammar, trained = model_named(model)
-        request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data)
-        folder, lines = prepare_folder(request, out or new_folder(data), notes, console), []
+        request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data[0])
+        folder, lines = prepare_folder(request, out or new_folder(data[0]), notes, console), []
     search_and_write(request, folder, lines, jobs, as_json, console, resumed=resume is not None)

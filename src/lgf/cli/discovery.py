@@ -47,7 +47,7 @@ def new_folder(data: str) -> Path:
 
 
 @contextmanager
-def _signals_as_ctrl_c() -> Iterator[None]:
+def signals_as_ctrl_c() -> Iterator[None]:
     """Handles SIGTERM and SIGHUP like Ctrl-C, so that a batch time limit or closed terminal keeps the best so far."""
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     handled = [s for s in signals if signal.getsignal(s) is signal.SIG_DFL]  # nohup ignores SIGHUP
@@ -95,7 +95,7 @@ def search_and_write(
 def _search(
     request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console, reporter: Reporter
 ) -> Run:
-    with _signals_as_ctrl_c(), progress_display(request, console) as show:
+    with signals_as_ctrl_c(), progress_display(request, console) as show:
 
         def notify(event: Iteration | Tick) -> None:
             reporter.notify(event)

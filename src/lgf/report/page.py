@@ -19,7 +19,7 @@ from lgf.runs.request import Run
 from lgf.runs.serialisation import settings_to_plain
 
 REPORT = "report.html"
-_STYLE = """
+STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 h1 { font-size: 1.3rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #ddd }
 .equation { font: 1.4rem/1.6 ui-monospace, monospace; background: #f5f6f7; padding: .7rem 1rem; overflow-x: auto;
@@ -89,7 +89,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
     body = "\n".join(parts)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(run.system)}</title>'
-        f"<style>{_STYLE}</style></head><body>\n<h1>Latent Grammar Flow: discovered equation</h1>\n{body}\n"
+        f"<style>{STYLE}</style></head><body>\n<h1>Latent Grammar Flow: discovered equation</h1>\n{body}\n"
         f"<footer>Seed {run.request.seed}; {_text(versions)}.</footer>\n</body></html>\n"
     )
 

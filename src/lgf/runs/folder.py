@@ -59,9 +59,14 @@ def open_run(folder: str | Path, request: Request) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LgfError(f"the folder {path} cannot be made ({error.strerror}); name another one.") from error
-    known, data = request.problem.knowledge, problem_to_plain(request.problem)
     write_atomically(path / JOURNAL, b"")
-    facts = {
+    write_atomically(path / REQUEST, _json(request_facts(request)))
+    return path / JOURNAL
+
+
+def request_facts(request: Request) -> dict[str, Any]:
+    """The content of run.json."""
+    return {
         "format": FORMAT,
         "versions": {"lgf": __version__},
         "seed": request.seed,
@@ -70,12 +75,10 @@ def open_run(folder: str | Path, request: Request) -> Path:
         "start": list(request.start),
         "trained": request.trained,
         "source": request.source,
-        "said": list(known.describe()),
-        "problem": data,
+        "said": list(request.problem.knowledge.describe()),
+        "problem": problem_to_plain(request.problem),
         "grammar": request.grammar.text,
     }
-    write_atomically(path / REQUEST, _json(facts))
-    return path / JOURNAL
 
 
 def discard_run(folder: str | Path) -> None:

@@ -1,9 +1,10 @@
 """The user's choices: model, grammar, preset, settings, budgets."""
 
 from dataclasses import asdict, replace
+from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar, load_grammar
@@ -11,6 +12,9 @@ from lgf.runs.serialisation import settings_to_plain
 from lgf.search.mixture import FLOW, MakeProposer
 from lgf.search.settings import PRESETS, DiscoverySettings
 from lgf.settings.toml_tables import Table, described, read_table
+
+if TYPE_CHECKING:
+    from lgf.latent.bundle import ModelBundle
 
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:
@@ -80,6 +84,14 @@ def with_budget(
     return replace(settings, search=limits)
 
 
+@lru_cache(maxsize=1)
+def _shipped_bundle(name: str) -> "ModelBundle":
+    """A model of the package, built once for all runs of a process, which only read it."""
+    from lgf.latent.bundle import load_bundle
+
+    return load_bundle(name)
+
+
 def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, MakeProposer]:
     """The flow proposer by name if there is a trained model of this grammar; empty otherwise.
 
@@ -91,5 +103,5 @@ def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, Mak
     name = trained or (grammar.name if grammar.name in bundle_names() else None)
     if name is None:
         return {}
-    bundle = load_bundle(name)
+    bundle = load_bundle(name) if trained else _shipped_bundle(name)
     return {FLOW: flow_proposers(bundle)} if bundle.grammar.fingerprint == grammar.fingerprint else {}

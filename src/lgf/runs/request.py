@@ -174,17 +174,18 @@ def execute(
     path: Path | None = None,
     lines: Sequence[str] = (),
     notify: Notify | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Run:
     """The run of the request.
 
     `proposers` are the user's own, by name; the settings hold their shares. Every fit is appended to the journal at
-    `path`; fits that are in `lines` are not repeated. Ctrl-C ends the search with the best equation so far. A second
-    one, or one before the first fit, raises KeyboardInterrupt.
+    `path`; fits that are in `lines` are not repeated. Ctrl-C, or `stop` when it returns true, ends the search with the
+    best equation so far. A second Ctrl-C, or one before the first fit, raises KeyboardInterrupt.
     """
     problem, grammar = request.problem, request.grammar
     check_request(request, proposers)
     with interruptible() as interrupts:
-        journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts)
+        journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts or stop())
         try:
             discovery = discover(
                 problem, grammar, request.settings,
@@ -211,7 +212,7 @@ def execute(
         history=discovery.history,
         evaluations=discovery.evaluations,
         seconds=discovery.seconds,
-        interrupted=bool(interrupts),
+        interrupted=bool(interrupts) or stop(),
         versions={"lgf": lgf.__version__, "python": platform.python_version(), "numpy": np.__version__},
         journal=tuple(journal.lines),
         discovery=discovery,

@@ -1,0 +1,228 @@
+"""The answer to one record of a batch: a run in a folder of its own, resumed or read if it is there already."""
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lgf.data import Problem
+from lgf.errors import LgfError
+from lgf.grammar import Grammar
+from lgf.report.constants import constant_rows
+from lgf.report.verdict import residual_sentences, verdict
+from lgf.runs.folder import (
+    JOURNAL,
+    REQUEST,
+    RESULT,
+    discard_run,
+    holds_run,
+    open_run,
+    read_journal,
+    read_request,
+    request_facts,
+    write_atomically,
+    write_run,
+)
+from lgf.runs.lock import is_locked, locked
+from lgf.runs.presets import model_named
+from lgf.runs.request import Request, Run, check_request, execute
+from lgf.runs.serialisation import Plain, jsonable
+from lgf.search.settings import DiscoverySettings
+
+ANSWER = "answer.json"  # the line of the record in the table, written last
+IN_HAND = "in-hand"  # exists while a worker is at the record, and after the death of that worker
+BUG = "bug.txt"
+_POINTS = 60  # of the curves in the table
+
+Read = Callable[[Any], Problem]
+"""The problem in a source of data; LgfError if it cannot be read."""
+
+
+class Status(StrEnum):
+    """What became of a record."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    BUSY = "busy"  # another process searches in its folder
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every record of a batch."""
+
+    read: Read
+    model: str = "standard"
+    settings: DiscoverySettings = DiscoverySettings()
+    seed: int = 0
+    start: tuple[str, ...] = ()
+
+    def request(self, source: Any) -> Request:
+        """The request for one record."""
+        grammar, trained = _model(self.model)
+        name = source if isinstance(source, str) else ""
+        return Request(self.read(source), grammar, self.settings, self.seed, self.start, trained, name)
+
+
+@lru_cache(maxsize=2)
+def _model(name: str) -> tuple[Grammar, str | None]:
+    return model_named(name)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The line of one record in the table of a batch."""
+
+    record: str
+    source: str
+    status: Status
+    sentence: str = ""  # the verdict, or why there is no equation
+    equation: str = ""
+    error: float | None = None  # root mean square, relative to the signal
+    prediction: float | None = None  # of samples that the fit did not see
+    trust: str = ""
+    constants: tuple[tuple[str, float, float], ...] = ()  # (term, value, standard error)
+    samples: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0  # of the processor
+    curves: tuple[tuple[str, list, list, list], ...] = field(default=(), repr=False)  # (name, t, measured, solution)
+
+
+def answer(
+    question: Question, record: str, source: Any, folder: Path, stop: Callable[[], bool] = lambda: False
+) -> Answer:
+    """The answer to one record. A mistake in its data, or a bug, is its sentence, and stops nothing else."""
+    text = source if isinstance(source, str) else record
+    try:
+        if stop():
+            return Answer(record, text, Status.STOPPED, "not begun")
+        with _in_hand(folder / record):
+            request = question.request(source)
+            check_request(request)
+            return _answered(request, record, text, folder / record, stop)
+    except LgfError as error:
+        return Answer(record, text, Status.FAILED, str(error).splitlines()[0])
+    except OSError as error:
+        return Answer(record, text, Status.FAILED, f"{error.filename or 'a file'} cannot be used: {error.strerror}.")
+    except KeyboardInterrupt:
+        return Answer(record, text, Status.STOPPED, "stopped before an equation was chosen")
+    except Exception as error:  # noqa: BLE001  a bug in one record must not cost the others
+        bug = folder / record / BUG
+        bug.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(bug, traceback.format_exc().encode())
+        return Answer(
+            record, text, Status.FAILED, f"a bug of lgf ({type(error).__name__}); please report it with the file {bug}."
+        )
+
+
+@contextmanager
+def _in_hand(folder: Path) -> Iterator[None]:
+    """Marks the folder of a record while a worker is at it, so that a dead worker's record is known."""
+    mark = folder / IN_HAND
+    folder.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    try:
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _answered(request: Request, record: str, source: str, folder: Path, stop: Callable[[], bool]) -> Answer:
+    began = time.thread_time()
+    lines: list[str] = []
+    if not holds_run(folder):
+        open_run(folder, request)
+    elif not _asks_the_same(request, folder):
+        raise LgfError(
+            f"{folder} holds the answer to other data or settings than {source} now has; remove that folder, or name "
+            "another one for the batch."
+        )
+    elif folder.joinpath(RESULT).exists() and folder.joinpath(ANSWER).exists():
+        return read_answer(folder)
+    elif is_locked(folder):
+        return Answer(record, source, Status.BUSY, "another process searches for it")
+    else:
+        read_request(folder, resume=True)  # refuses a run of another version
+        lines = read_journal(folder)
+    with locked(folder):
+        try:
+            run = execute(request, path=folder / JOURNAL, lines=lines, stop=stop)
+        except LgfError:
+            discard_run(folder)
+            raise
+        if run.interrupted:
+            return Answer(record, source, Status.STOPPED, "stopped; the same command goes on with it")
+        write_run(run, folder)
+        line = answer_of(run, record, source, time.thread_time() - began)
+        write_atomically(folder / ANSWER, json.dumps(jsonable(asdict(line))).encode())
+    return line
+
+
+def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
+    """The line of a run in the table."""
+    prediction = run.best.prediction
+    return Answer(
+        record,
+        source,
+        Status.ANSWERED,
+        " ".join((verdict(run), *residual_sentences(run))),
+        str(run.system),
+        run.best.loss**0.5,
+        None if prediction is None else prediction.error,
+        run.trust.value,
+        tuple((str(row["term"]), float(row["value"]), float(row["error"])) for row in constant_rows(run)),
+        run.request.problem.n_samples,
+        run.evaluations,
+        seconds,
+        _curves(run),
+    )
+
+
+def read_answer(folder: Path) -> Answer:
+    """The answer that is stored in a run folder."""
+    try:
+        facts: Plain = json.loads(folder.joinpath(ANSWER).read_bytes())
+        constants = tuple(
+            (str(term), float("nan" if value is None else value), float("nan" if error is None else error))
+            for term, value, error in facts.pop("constants")
+        )
+        curves = tuple(tuple(curve) for curve in facts.pop("curves"))
+        return Answer(**{**facts, "status": Status(facts["status"]), "constants": constants, "curves": curves})
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise LgfError(f"{folder / ANSWER} is damaged; remove that file.") from error
+
+
+def _asks_the_same(request: Request, folder: Path) -> bool:
+    """Whether the run in the folder was asked the same."""
+    try:
+        stored = json.loads(folder.joinpath(REQUEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    asked = json.loads(json.dumps(jsonable(request_facts(request))))
+    return all(stored.get(key) == asked[key] for key in ("seed", "settings", "start", "trained", "problem", "grammar"))
+
+
+def _curves(run: Run) -> tuple[tuple[str, list, list, list], ...]:
+    """Each measured column of the first experiment beside the solution, thinned."""
+    observation = run.request.problem.observations[0]
+    rows = np.unique(np.linspace(0, len(observation) - 1, _POINTS).round().astype(int))
+    solved = run.trajectory(0)
+    t = _short(observation.t[rows])
+    return tuple(
+        (str(v), t, _short(observation.values[rows, j]), _short(solved[v][rows]))
+        for j, v in enumerate(observation.columns)
+    )
+
+
+def _short(values: np.ndarray) -> list[float | None]:
+    return [float(f"{v:.5g}") if np.isfinite(v) else None for v in values]

@@ -1,0 +1,132 @@
+"""The table of a batch: a CSV file, and an HTML page with the curves."""
+
+import csv
+import html
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lgf.batch.answer import Answer, Status
+from lgf.errors import LgfError
+from lgf.expression.print import format_number
+from lgf.report.page import STYLE
+from lgf.report.percentages import percentage
+from lgf.runs.folder import write_atomically
+
+TABLE, PAGE = "summary.csv", "summary.html"
+_WIDTH, _HEIGHT = 160, 48  # of a small figure, in pixels
+_COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#8d5a97")
+
+
+def table_rows(answers: Sequence[Answer], common: str | None = None) -> list[dict[str, Any]]:
+    """The table: one row a record. If all have one structure, each constant has a column of its own."""
+    rows = []
+    for line in answers:
+        row: dict[str, Any] = {
+            "record": line.record,
+            "status": line.status.value,
+            "equation": "; ".join(line.equation.splitlines()),
+            "error": line.error,
+            "prediction": line.prediction,
+            "verdict": line.trust,
+            "constants": "; ".join(_constant(*entry) for entry in line.constants),
+            "samples": line.samples,
+            "seconds": round(line.seconds, 3),
+            "sentence": line.sentence,
+            "source": line.source,
+        }
+        if common is not None:
+            row |= {f"constant of {term}": value for term, value, _ in line.constants}
+        rows.append(row)
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return [{key: row.get(key) for key in keys} for row in rows]
+
+
+def write_table(answers: Sequence[Answer], folder: Path, common: str | None = None) -> tuple[Path, Path]:
+    """The paths of the CSV file and the HTML page, written into the folder."""
+    rows = table_rows(answers, common)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(folder / TABLE, text.getvalue().encode())
+    write_atomically(folder / PAGE, page(answers, common).encode())
+    return folder / TABLE, folder / PAGE
+
+
+def summary(answers: Sequence[Answer]) -> str:
+    """One sentence on what became of the records."""
+    counts = {status: sum(line.status is status for line in answers) for status in Status}
+    trusts = [line.trust for line in answers if line.status is Status.ANSWERED]
+    confirmed = trusts.count("confirmed")
+    parts = [f"{counts[Status.ANSWERED]} of {len(answers)} records answered, {confirmed} of them confirmed"]
+    parts += [f"{n} {status.value}" for status, n in counts.items() if n and status is not Status.ANSWERED]
+    seconds = sum(line.seconds for line in answers)
+    return f"{'; '.join(parts)}; {seconds:.0f} s of processor time."
+
+
+def check_any(answers: Sequence[Answer]) -> None:
+    """Raises LgfError if no record could be answered."""
+    failed = [line for line in answers if line.status is Status.FAILED]
+    if len(failed) == len(answers):
+        line = failed[0]
+        if len(answers) == 1:
+            raise LgfError(line.sentence)
+        raise LgfError(f"none of the {len(answers)} records could be answered; {line.record}: {line.sentence}")
+
+
+def page(answers: Sequence[Answer], common: str | None = None) -> str:
+    """The table as a page without scripts or links to other places."""
+    head = ("record", "", "equation", "error", "prediction", "verdict", "constants", "seconds")
+    body = "\n".join(_line(line) for line in answers)
+    structure = "" if common is None else f'<p class="equation">{html.escape(common)}</p><p>One structure for all.</p>'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Latent Grammar Flow: batch</title>'
+        f"<style>{STYLE} body {{ max-width: 90rem }} td {{ vertical-align: top }}</style></head><body>\n"
+        f"<h1>Latent Grammar Flow: {len(answers)} records</h1>\n<p>{html.escape(summary(answers))}</p>{structure}\n"
+        f"<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>\n{body}\n</table>\n"
+        "<p>Errors are root mean squares relative to the signal, in sample and of samples that the fit did not see. "
+        "Figures and the whole report of one record: <code>lgf plot FOLDER/RECORD</code>.</p>\n</body></html>\n"
+    )
+
+
+def _line(line: Answer) -> str:
+    if line.status is not Status.ANSWERED:
+        return (
+            f'<tr><td>{html.escape(line.record)}</td><td></td><td colspan="6" class="error">'
+            f"{html.escape(f'{line.status.value}: {line.sentence}')}</td></tr>"
+        )
+    equation = "<br>".join(html.escape(row) for row in line.equation.splitlines())
+    constants = "<br>".join(html.escape(_constant(*entry)) for entry in line.constants)
+    errors = ["" if e is None else percentage(e) for e in (line.error, line.prediction)]
+    verdict = f'<td title="{html.escape(line.sentence)}">{html.escape(line.trust)}</td>'
+    cells = "".join(f"<td>{cell}</td>" for cell in (html.escape(line.record), _figure(line), equation, *errors))
+    return f"<tr>{cells}{verdict}<td>{constants}</td><td>{line.seconds:.1f}</td></tr>"
+
+
+def _constant(term: str, value: float, error: float) -> str:
+    spread = f" ± {error:.2g}" if math.isfinite(error) else ""
+    return f"{term}: {format_number(value, error)}{spread}"
+
+
+def _figure(line: Answer) -> str:
+    """Samples as dots and the solution as a line, each measured column in a colour of its own."""
+    parts = []
+    for (_, t, measured, solution), colour in zip(line.curves, _COLOURS, strict=False):
+        values = [v for v in (*measured, *solution) if v is not None]
+        if not values or t[-1] == t[0]:
+            continue
+        low, high = min(values), max(values)
+
+        def place(time: float, value: float, t: list = t, low: float = low, high: float = high) -> tuple[float, float]:
+            share = (value - low) / (high - low) if high > low else 0.5
+            return round(2 + (_WIDTH - 4) * (time - t[0]) / (t[-1] - t[0]), 1), round(_HEIGHT - 2 - 44 * share, 1)
+
+        dots = (place(a, b) for a, b in zip(t, measured, strict=True) if b is not None)
+        points = (place(a, b) for a, b in zip(t, solution, strict=True) if b is not None)
+        parts.append("".join(f'<circle cx="{x}" cy="{y}" r="1.2" fill="{colour}" opacity=".5"/>' for x, y in dots))
+        path = " ".join(f"{x},{y}" for x, y in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}"/>')
+    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img">{"".join(parts)}</svg>'
