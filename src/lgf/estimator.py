@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
+from lgf.data.quantities import is_quantity, numbers_by_name, quantity, take_units
+from lgf.equation.dimensions import quantity_units
+from lgf.equation.units import Unit, unit_text
 from lgf.errors import LgfError, quoted
 from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
@@ -27,7 +30,7 @@ from lgf.solver.trajectory import Trajectory
 
 _KNOWLEDGE = (
     "order", "stable", "autonomous", "functions", "bounds", "required", "forbidden", "known", "shared", "conserved",
-    "populations", "vary",
+    "populations", "vary", "units",
 )  # fmt: skip
 
 
@@ -52,6 +55,8 @@ class LatentGrammarFlow(BaseEstimator):
     populations                 states whose right-hand side is divisible by the state
     vary                        terms whose coefficient differs between experiments; "auto" lets the data decide
                                 (at most one constant), "none" keeps all constants common
+    units                       units by quantity, such as {"t": "s", "u": "m"}; columns of a DataFrame named `u [m]`
+                                and pint quantities have their own
     model                       "standard", "b1", "b2", "b3", or the path of a grammar or trained model
     preset                      "default" or "paper"; `settings` (a DiscoverySettings) overrides it
     proposers                   the user's own proposers by name; each needs a share in `settings`
@@ -92,6 +97,7 @@ class LatentGrammarFlow(BaseEstimator):
         conserved: Sequence[str] | None = None,
         populations: Sequence[str] | None = None,
         vary: str | Sequence[str] = "auto",
+        units: Mapping[str, str] | None = None,
         model: str | Path = "standard",
         preset: str = "default",
         settings: DiscoverySettings | None = None,
@@ -114,6 +120,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.conserved = conserved
         self.populations = populations
         self.vary = vary
+        self.units = units
         self.model = model
         self.preset = preset
         self.settings = settings
@@ -143,14 +150,16 @@ class LatentGrammarFlow(BaseEstimator):
         values u(t0), u'(t0), ..., or a mapping from names to values; the others are fitted. `forcing` is a formula in
         t, a function, samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
         """
+        t, values, forcing, initial, units = take_units(t, values, forcing, initial, states, derivative, self.units)
         scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
             t, values, states=states, derivative=derivative, forcing=forcing, weights=weights,
             initial=(initial,) if scalar else initial,
         )  # fmt: skip
+        knowledge = replace(self.knowledge(), units=units or None)
         grammar, trained = model_named(self.model)
         request = Request(
-            Problem(observations, self.knowledge()), grammar, self.search_settings(), _seed(self.seed),
+            Problem(observations, knowledge), grammar, self.search_settings(), _seed(self.seed),
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(request.findings)
@@ -178,23 +187,51 @@ class LatentGrammarFlow(BaseEstimator):
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
 
+    @property
+    def units_(self) -> dict[str, str]:
+        """The unit of time, of every variable and of the inputs, as far as they are known."""
+        return {name: unit_text(unit) for name, unit in self._units().items()}
+
+    def _units(self) -> dict[str, Unit]:
+        check_is_fitted(self, "run_")
+        frame = self.run_.frame
+        return quantity_units(self.run_.request.problem.units, frame.columns, frame.inputs)
+
     @overload
-    def predict(self, t: ArrayLike, experiment: int = 0, interval: None = None) -> np.ndarray: ...
+    def predict(
+        self, t: Any, experiment: int = 0, interval: None = None, *, quantities: Literal[False] = False
+    ) -> np.ndarray: ...
     @overload
-    def predict(self, t: ArrayLike, experiment: int = 0, *, interval: float) -> "Prediction": ...
-    def predict(self, t: ArrayLike, experiment: int = 0, interval: float | None = None) -> "np.ndarray | Prediction":
+    def predict(
+        self, t: Any, experiment: int = 0, *, interval: float, quantities: Literal[False] = False
+    ) -> "Prediction": ...
+    @overload
+    def predict(
+        self, t: Any, experiment: int = 0, interval: float | None = None, *, quantities: Literal[True]
+    ) -> Any: ...
+    def predict(self, t: Any, experiment: int = 0, interval: float | None = None, *, quantities: bool = False) -> Any:
         """The solution of the equation at the times t, NaN where it blows up: (N,), or (N, n) for n states.
 
         It starts from the given or fitted initial state of this experiment, with that experiment's forcing. With
         interval=0.9 it is a Prediction (values, lower, upper): a new measurement of the state lies between lower and
-        upper with this probability; for a state that was not measured, its value does.
+        upper with this probability; for a state that was not measured, its value does. t may be a pint quantity. With
+        quantities=True the result has units; of several states it is a mapping from names.
         """
         check_is_fitted(self, "run_")
-        times = _numbers(t, "t")
+        times = self._times(t)
+        give = self._quantities if quantities else self._states
         if interval is None:
-            return self._states(self.run_.trajectory(experiment, times))
+            return give(self.run_.trajectory(experiment, times))
         band = Bands(self.run_).of_experiment(experiment, times, interval)
-        return Prediction(*(self._states(part) for part in band))
+        return Prediction(*(give(part) for part in band))
+
+    def _times(self, t: Any) -> np.ndarray:
+        return _numbers(numbers_by_name({"t": t}, self._units())["t"] if is_quantity(t) else t, "t")
+
+    def _quantities(self, solved: Trajectory) -> Any:
+        units, names = self._units(), self.run_.frame.names
+        by_name = {name: quantity(solved[name], name, units) for name in names}
+        return by_name[names[0]] if len(names) == 1 else by_name
 
     def _states(self, solved: Trajectory) -> np.ndarray:
         columns = [solved[name] for name in self.run_.frame.names]
@@ -218,12 +255,19 @@ class LatentGrammarFlow(BaseEstimator):
 
     @overload
     def simulate(
-        self, t: ArrayLike, initial: Any, forcing: Any = None, experiment: int | None = None, interval: None = None
-    ) -> Trajectory: ...
+        self, t: Any, initial: Any, forcing: Any = None, experiment: int | None = None, interval: None = None, *,
+        quantities: Literal[False] = False,
+    ) -> Trajectory: ...  # fmt: skip
     @overload
     def simulate(
-        self, t: ArrayLike, initial: Any, forcing: Any = None, experiment: int | None = None, *, interval: float
-    ) -> Band: ...
+        self, t: Any, initial: Any, forcing: Any = None, experiment: int | None = None, *, interval: float,
+        quantities: Literal[False] = False,
+    ) -> Band: ...  # fmt: skip
+    @overload
+    def simulate(
+        self, t: Any, initial: Any, forcing: Any = None, experiment: int | None = None, *,
+        quantities: Literal[True],
+    ) -> dict[str, Any]: ...  # fmt: skip
     def simulate(
         self,
         t: ArrayLike,
@@ -231,17 +275,37 @@ class LatentGrammarFlow(BaseEstimator):
         forcing: Any = None,
         experiment: int | None = None,
         interval: float | None = None,
-    ) -> Trajectory | Band:
+        *,
+        quantities: bool = False,
+    ) -> Any:
         """The Trajectory (["prey"], .u .du .d2u .status) from a new initial state at t[0], with optional new inputs.
 
         `initial` has one value per variable of the state vector, in order or by name: {"prey": 8.3, "predator": 3.4}.
         Constants that vary by experiment are those of `experiment`, or their means.
         With interval=0.9 it is a Band (trajectory, lower, upper): a new measurement lies between lower and upper with
         this probability; of a variable that was not measured, its value does. The initial state is taken as exact.
+        Times, initial values and named inputs may be pint quantities. With quantities=True the result is a mapping from
+        names (t, u, u', ...) to quantities.
         """
         check_is_fitted(self, "run_")
-        start = initial if isinstance(initial, Mapping) else _numbers(initial, "initial").tolist()
-        times, inputs = _numbers(t, "t"), _arrays(forcing)
+        units, times, inputs = self._units(), self._times(t), _arrays(forcing)
+        if isinstance(initial, Mapping):
+            start = numbers_by_name(initial, units)
+        elif is_quantity(initial) or (isinstance(initial, (list, tuple)) and any(map(is_quantity, initial))):
+            values = [initial] if is_quantity(initial) and not np.ndim(initial) else initial
+            names = map(str, self.run_.frame.variables)
+            start = list(numbers_by_name(dict(zip(names, values, strict=False)), units).values())
+        else:
+            start = _numbers(initial, "initial").tolist()
+        if isinstance(inputs, Mapping):
+            inputs = numbers_by_name(inputs, units)
+        if quantities:
+            if interval is not None:
+                raise LgfError("quantities are given for a trajectory without its band; leave out the interval.")
+            solved = self.run_.simulate(times, start, inputs, experiment)
+            names = ("t", *map(str, solved.variables))
+            columns = (solved.t, *solved.values.T)
+            return {name: quantity(column, name, units) for name, column in zip(names, columns, strict=True)}
         if interval is None:
             return self.run_.simulate(times, start, inputs, experiment)
         return Bands(self.run_).of_simulation(times, start, inputs, interval, experiment)

@@ -11,6 +11,7 @@ from lgf.app.thinning import thinned_rows
 from lgf.app.views import Facts, findings_view, problem_view
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
+from lgf.equation.units import unit_pretty
 from lgf.expression.print import format_number
 from lgf.report.figures import INTERVAL
 from lgf.report.page import alternatives, stability, summary
@@ -54,7 +55,8 @@ def system_in(run: Run, candidate: Candidate, experiment: int) -> System:
     if not fit.sharing.varying:
         return run.display_system(candidate)
     values = tuple(float(v) for v in fit.by_experiment[experiment])
-    return in_operator_form(System(fit.skeleton, values, fit.errors, run.request.problem.formulas), fit.covariance)
+    problem = run.request.problem
+    return in_operator_form(System(fit.skeleton, values, fit.errors, problem.formulas, problem.units), fit.covariance)
 
 
 def run_view(run: Run) -> Facts:
@@ -121,12 +123,15 @@ def _constants(run: Run, candidate: Candidate, system: System) -> list[Facts]:
             "value": value,
             "error": error,
             "text": format_number(value, error),
+            "unit": None if unit is None else unit_pretty(unit),
             "error_text": f"{error:.2g}" if math.isfinite(error) else "",
             "determined": error < abs(value),
             "varies": bool(np.ptp(own) > 0.0),
             "by_experiment": own,
         }
-        for term, value, error, own in zip(system.terms, system.values, errors, by_experiment.T, strict=True)
+        for term, value, error, unit, own in zip(
+            system.terms, system.values, errors, system.constant_units, by_experiment.T, strict=True
+        )
     ]
 
 

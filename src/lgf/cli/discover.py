@@ -14,6 +14,7 @@ from lgf.cli.options import (
     ForcingFormula,
     Initial,
     Time,
+    Unit,
     Value,
     Weight,
 )
@@ -33,6 +34,7 @@ def discover(
     forcing_column: ForcingColumn = None,
     experiment: Experiment = None,
     weight: Weight = None,
+    unit: Unit = None,
     initial: Initial = None,
     order: Annotated[
         str | None, typer.Option(help="Order of the equation, or of each: x=2,y=1. Default: 1 and 2 are both tried.")
@@ -143,7 +145,7 @@ def discover(
             "conserved": conserved or None, "populations": population or None,
             "vary": vary[0] if vary in (["auto"], ["none"]) else vary or "auto",
         }  # fmt: skip
-        columns = Columns(time, value, derivative, forcing_column, experiment, weight)
+        columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit)
         settings = preset_named(preset)
         if settings_file is not None:
             settings = settings_in(settings_file, settings)

@@ -16,6 +16,7 @@ from lgf.cli.options import (
     Initial,
     RunFolder,
     Time,
+    Unit,
     Value,
     Weight,
 )
@@ -38,6 +39,7 @@ def check(
     forcing_column: ForcingColumn = None,
     experiment: Experiment = None,
     weight: Weight = None,
+    unit: Unit = None,
     initial: Initial = None,
 ) -> None:
     """Check the data before a search, and report problems."""
@@ -46,7 +48,7 @@ def check(
     from lgf.data import check as check_problem
     from lgf.errors import LgfError
 
-    columns = Columns(time, value, derivative, forcing_column, experiment, weight)
+    columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit)
     problem, notes = read_problem(data, columns, forcing, initial, {})
     for note in notes:
         typer.echo(note)

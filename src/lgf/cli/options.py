@@ -23,6 +23,12 @@ ForcingFormula = Annotated[
 ForcingColumn = Annotated[list[str] | None, typer.Option(help="Column of a known input. Repeatable.")]
 Experiment = Annotated[str | None, typer.Option(help="Column that identifies the experiments.")]
 Weight = Annotated[str | None, typer.Option(help="Column of sample weights.")]
+Unit = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Unit of a column or quantity, such as u=m or t=s. Repeatable. Default: from headers like u [m]."
+    ),
+]
 Initial = Annotated[str | None, typer.Option(help="Known initial values, as u,u',... or x=1,y=2. Others are fitted.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -8,6 +8,7 @@ from typing import Any
 
 from lgf.data import Knowledge, Problem, Record, make_inputs, read_observations, records
 from lgf.data.column_roles import DEFAULT_INPUT
+from lgf.data.column_units import unit_pairs_from_text
 from lgf.errors import LgfError, quoted
 
 
@@ -21,6 +22,7 @@ class Columns:
     forcing: list[str] | None = None
     experiment: str | None = None
     weight: str | None = None
+    unit: list[str] | None = None
 
 
 def read_problem(
@@ -42,8 +44,10 @@ def read_problem(
         reading = read_observations(
             path, time=columns.time, value=columns.value or None, derivative=parse_derivative(columns.derivative),
             forcing=columns.forcing or None, experiment=columns.experiment, weight=columns.weight, initial=start,
+            units=unit_pairs_from_text(columns.unit),
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
+    known = {**known, "units": dict(reading.units) or None}
     if formulas:
         known = {**known, "inputs": make_inputs(formulas, observations[0].t)}
         if not columns.forcing:  # The user's formulas override a column that was guessed to be the input.

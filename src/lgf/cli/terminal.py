@@ -48,7 +48,7 @@ class _Display:
     """Displays iteration, fits per second, best equation with its error, and time left."""
 
     def __init__(self, request: Request):
-        self._limits = request.settings.search
+        self._limits, self._units = request.settings.search, request.problem.units
         self._started = time.monotonic()
         self._iteration = 0
         self._tick = Tick(0, 0.0, None, False)
@@ -64,7 +64,8 @@ class _Display:
         if event.best is not None and event.best is not self._best:
             self._best = event.best
             fit = event.best.fit
-            self._equation = str(in_operator_form(System(fit.skeleton, fit.values, fit.errors), fit.covariance))
+            system = System(fit.skeleton, fit.values, fit.errors, units=self._units)
+            self._equation = str(in_operator_form(system, fit.covariance))
 
     def __rich__(self) -> Text:
         tick, seconds = self._tick, time.monotonic() - self._started

@@ -1,12 +1,13 @@
 """Observations from tables and arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from lgf.data.column_roles import DEFAULT_INPUT, guess_roles
+from lgf.data.column_units import column_units
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_variables
 from lgf.data.observation import Observation, check_shape
 from lgf.data.table import ColumnName, Table, read_table
@@ -26,6 +27,7 @@ class Reading:
 
     observations: tuple[Observation, ...]
     notes: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)  # by quantity
 
 
 def read_observations(
@@ -38,13 +40,15 @@ def read_observations(
     experiment: ColumnName | None = None,
     weight: ColumnName | None = None,
     initial: Any = None,
+    units: Mapping[str, str] | None = None,
     delimiter: str | None = None,
 ) -> Reading:
     """The experiments in a table (see `read_table`); roles of columns that are not named are guessed and noted.
 
     Every column of numbers without another role is a state, or a derivative of one, as its name says (see
     `column_variables`); `derivative` says it otherwise. A column that is empty in an experiment was not measured there.
-    `initial` is one state for all experiments, or one for each.
+    `initial` is one state for all experiments, or one for each. `units` are by column or quantity; headers such as
+    `u [m]` give the others.
     """
     table = read_table(source, delimiter)
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight)
@@ -71,10 +75,11 @@ def read_observations(
         except LgfError as error:
             raise LgfError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
         observations.append(observation)
-    notes = [*table.notes, *roles.notes, *time_notes]
+    column_unit, unit_notes = column_units(table, roles, units)
+    notes = [*table.notes, *roles.notes, *time_notes, *unit_notes]
     if len(groups) > 1:
         notes.append(f"The table holds {len(groups)} experiments.")
-    return Reading(tuple(observations), tuple(notes))
+    return Reading(tuple(observations), tuple(notes), column_unit)
 
 
 def _measured(values: np.ndarray) -> np.ndarray:

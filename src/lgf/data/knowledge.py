@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lgf.data.row_terms import by_row_and_term, read_row_term, read_shared, term_texts, texts
+from lgf.equation.dimensions import Units, describe_units
+from lgf.equation.units import read_unit
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
 from lgf.expression.functions import FUNCTIONS
@@ -36,6 +38,7 @@ class Knowledge:
     conserved    sums of states that do not change, such as ("S + I + R",)
     populations  states whose right-hand side is divisible by the state itself
     vary         terms whose coefficient differs between experiments, or "auto" (the data decide), or "none"
+    units        units by quantity (t, states, derivatives, inputs), such as {"t": "s", "u": "m"}
 
     A term of one equation is written `x: x*y`, or {"x": ("x*y",)}; without a state it may stand in any equation.
     """
@@ -56,6 +59,7 @@ class Knowledge:
     conserved: tuple[str, ...] | None = None
     populations: tuple[str, ...] | None = None
     vary: str | tuple[str, ...] = "auto"
+    units: Mapping[str, str] | None = None
 
     def __post_init__(self):
         set_ = object.__setattr__
@@ -92,6 +96,8 @@ class Knowledge:
                 set_(self, name, term_texts(getattr(self, name), f"{name} terms"))
         if self.vary not in ("auto", "none"):
             set_(self, "vary", term_texts(self.vary, "terms that vary by experiment"))
+        if self.units is not None:
+            set_(self, "units", _units(self.units))
         self._check_rows()
 
     def _check_rows(self) -> None:
@@ -119,7 +125,14 @@ class Knowledge:
     @property
     def by_row(self) -> bool:
         """Whether something is known about single terms or equations, beyond what rules of a grammar exclude."""
-        return any((self.required, self.forbidden, self.known, self.shared, self.conserved, self.populations))
+        return any(
+            (self.required, self.forbidden, self.known, self.shared, self.conserved, self.populations, self.units)
+        )
+
+    @property
+    def unit_pairs(self) -> Units:
+        """The units as pairs (quantity, unit)."""
+        return tuple((self.units or {}).items())
 
     def describe(self) -> tuple[str, ...]:
         """One plain sentence for each piece of knowledge; empty when nothing is known."""
@@ -156,6 +169,8 @@ class Knowledge:
             sentences.append("All constants are the same in every experiment.")
         elif not isinstance(self.vary, str):
             sentences.append(f"The coefficient varies by experiment for: {_places(self.vary)}.")
+        if self.units:
+            sentences.append(describe_units(self.unit_pairs))
         return (*sentences, *self._describe_rows())
 
     def _describe_rows(self) -> list[str]:
@@ -171,6 +186,15 @@ class Knowledge:
                 f"Populations: {', '.join(self.populations)}; each such right-hand side is divisible by its own state."
             )
         return sentences
+
+
+def _units(units: Any) -> dict[str, str]:
+    if not isinstance(units, Mapping):
+        raise LgfError(f'units are {quoted(units)}; give them by quantity: {{"t": "s", "u": "m"}}.')
+    named = {str(name).strip(): str(unit).strip() for name, unit in units.items()}
+    for unit in named.values():
+        read_unit(unit)
+    return named
 
 
 def _places(terms: tuple[str, ...]) -> str:

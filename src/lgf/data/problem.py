@@ -8,6 +8,8 @@ from functools import cached_property
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.row_knowledge import row_knowledge
+from lgf.equation.dimensions import Units, quantity_units
+from lgf.equation.units import dimension, read_unit, unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Frame
 from lgf.expression.tree import Expression
@@ -77,11 +79,33 @@ class Problem:
         for name in known.variables or ():
             if name not in names:
                 raise LgfError(f"the variable {quoted(name)} is not known; choose from {', '.join(names)}.")
+        self._check_units()
         for what, by_state in (("order", known.order), ("functions", known.functions)):
             for name in by_state if isinstance(by_state, Mapping) else ():
                 if name not in self.states:
                     given = f"the {what} of {quoted(name)} {'is' if what == 'order' else 'are'} given"
                     raise LgfError(f"{given}; the states are {', '.join(self.states)}.")
+
+    def _check_units(self) -> None:
+        """Raises LgfError if a unit is of nothing in the data, or a derivative has another than its state per time."""
+        frame, units = self.frames[-1], self.knowledge.units or {}
+        names = ("t", *map(str, frame.columns), *frame.inputs)
+        unknown = next((name for name in units if name not in names), None)
+        if unknown is not None:
+            raise LgfError(
+                f"a unit of {quoted(unknown)} is given; the quantities of the data are {', '.join(names[:12])}."
+            )
+        for variable in frame.columns:
+            given = units.get(str(variable))
+            state = {name: unit for name, unit in units.items() if name in ("t", variable.name)}
+            if variable.derivative == 0 or given is None or len(state) < 2:
+                continue
+            expected = quantity_units(tuple(state.items()), [variable])[str(variable)]
+            if dimension(expected) != dimension(read_unit(given)):
+                raise LgfError(
+                    f"{variable} is in {given}, but {variable.name} in {state[variable.name]} and t in {state['t']}; "
+                    f"convert the values of {variable} to {unit_text(expected)}."
+                )
 
     def _order_of(self, state: str) -> int | None:
         """The known order of this state, from its known equation if it has one; None if unknown."""
@@ -136,6 +160,11 @@ class Problem:
             if formula is not None:
                 formulas.append((name, formula))
         return tuple(formulas)
+
+    @property
+    def units(self) -> Units:
+        """(quantity, unit) of the quantities whose unit is known."""
+        return self.knowledge.unit_pairs
 
     @property
     def forced(self) -> bool | None:

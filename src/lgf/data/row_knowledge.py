@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from lgf.data.knowledge import Bounds, Knowledge
 from lgf.data.row_terms import RowTerm, read_row_term, read_shared
+from lgf.equation.dimensions import Units, objection, term_objection
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.structure import open_constants, structure
 from lgf.equation.terms import rows_of, term_of
@@ -56,6 +57,7 @@ class RowKnowledge:
     laws: tuple[Law, ...] = ()
     relations: tuple[Relation, ...] = ()
     varying: frozenset[Place] = frozenset()  # terms whose coefficient differs between experiments
+    units: Units = ()
 
     @property
     def empty(self) -> bool:
@@ -63,7 +65,7 @@ class RowKnowledge:
         return not any(
             (
                 self.rights, self.musts, self.mustnots, self.functions, self.populations, self.laws, self.relations,
-                self.symbols is not None,
+                self.units, self.symbols is not None,
             )
         )  # fmt: skip
 
@@ -96,6 +98,7 @@ def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
         frozenset(_place(read_row_term(text), frame) for text in knowledge.vary)
         if not isinstance(knowledge.vary, str)
         else frozenset(),
+        knowledge.unit_pairs,
     )
 
 
@@ -198,7 +201,8 @@ def _objection(known: RowKnowledge, row: int, term: Expression) -> str | None:
         return "with a variable that is not allowed"
     if row in known.populations and not _divisible(term, Variable(known.frame.names[row]).symbol):
         return f"which is not divisible by {known.frame.names[row]}"
-    return None
+    wrong = term_objection(term, known.units) if known.units else None
+    return None if wrong is None else f"which {wrong}"
 
 
 def _divisible(term: Expression, state: Expression) -> bool:
@@ -220,14 +224,17 @@ def impose(known: RowKnowledge, skeleton: Skeleton) -> Skeleton:
     for row, summand in rows_of(skeleton):
         term = term_of(summand)
         present |= {(row, term), (None, term)}
-        objection = None if row in known.rights else _objection(known, row, term)
-        if objection is not None and not (skeleton.right_sides is None and term == skeleton.highest):
-            raise Contradiction(f"has {_text(term)} in the equation of {known.frame.names[row]}, {objection}")
+        reason = None if row in known.rights else _objection(known, row, term)
+        if reason is not None and not (skeleton.right_sides is None and term == skeleton.highest):
+            raise Contradiction(f"has {_text(term)} in the equation of {known.frame.names[row]}, {reason}")
     for place in known.musts:
         if place not in present:
             row, term = place
             where = "" if row is None else f" in the equation of {known.frame.names[row]}"
             raise Contradiction(f"lacks the required term {_text(term)}{where}")
+    wrong = objection(skeleton, known.units, known.rights) if known.units else None
+    if wrong is not None:
+        raise Contradiction(wrong)
     return tie(skeleton, known.laws, known.relations)
 
 

@@ -51,7 +51,7 @@ def _with_joined_terms(system: System) -> System:
         left, right, own = canonical_sides(left, right, system.values)
         rows.append((shifted(left, len(values)), shifted(right, len(values))))
         values += own
-    return System(Skeleton(system.frame, tuple(rows)), values, formulas=system.formulas)
+    return System(Skeleton(system.frame, tuple(rows)), values, formulas=system.formulas, units=system.units)
 
 
 def _converted(system: System, convert: Callable[[System], System]) -> tuple[System, np.ndarray]:

@@ -1,13 +1,15 @@
 """System: a skeleton with values, the result of a discovery."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from lgf.equation.complexity import complexity
+from lgf.equation.dimensions import Units, constant_units, describe_units
 from lgf.equation.skeleton import Skeleton, read_sides
 from lgf.equation.structure import open_constants, operator_form, shifted
+from lgf.equation.units import Unit, unit_latex, unit_pretty, unit_text
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
 from lgf.expression.mathml import Node, mathml
@@ -21,7 +23,8 @@ from lgf.expression.tree import Expression, fill, polynomial, signal, substitute
 class System:
     """The equations of all states with values for their constants, and standard errors if known.
 
-    `formulas` are pairs (input, formula in t) of the inputs that are known as formulas.
+    `formulas` are pairs (input, formula in t) of the inputs that are known as formulas, `units` pairs (quantity, unit)
+    of those that have one; the constants get theirs from them.
 
     >>> system = System.read("prey' = 1.8*prey - 1.5*prey*predator; predator' = prey*predator - 3*predator")
     >>> print(system)
@@ -33,6 +36,7 @@ class System:
     values: tuple[float, ...]
     errors: tuple[float, ...] | None = None
     formulas: tuple[tuple[str, Expression], ...] = ()
+    units: Units = ()
 
     def __post_init__(self) -> None:
         for name, numbers in (("values", self.values), ("errors", self.errors)):
@@ -82,13 +86,22 @@ class System:
                     terms[i] = where + plain(summand, names)
         return [terms[i] for i in range(len(self.values))]
 
+    @cached_property
+    def constant_units(self) -> tuple[Unit | None, ...]:
+        """The unit of each constant, {} for a pure number; None where the units of the quantities do not tell."""
+        return constant_units(self.skeleton, self.units, self.values) if self.units else (None,) * len(self.values)
+
+    def _unit_texts(self, write: Callable[[Unit], str] = unit_text) -> list[str]:
+        return ["" if unit is None else write(unit) for unit in self.constant_units] if self.units else []
+
     def driven(self, expression: Expression) -> Expression:
         """The expression with the formulas of the inputs in place of their names."""
         return substitute(expression, {signal(name): formula for name, formula in self.formulas})
 
     def __str__(self) -> str:
+        units = self._unit_texts()
         return "\n".join(
-            " = ".join(display(self.driven(side), self.values, self.errors) for side in pair)
+            " = ".join(display(self.driven(side), self.values, self.errors, units) for side in pair)
             for pair in self.skeleton.sides
         )
 
@@ -99,7 +112,8 @@ class System:
 
     def latex(self) -> str:
         """The equations in LaTeX, numbers rounded; several are aligned."""
-        rows = [[latex(self.driven(e), self.values, self.errors) for e in pair] for pair in self.skeleton.sides]
+        units = self._unit_texts(unit_latex)
+        rows = [[latex(self.driven(e), self.values, self.errors, units) for e in pair] for pair in self.skeleton.sides]
         if len(rows) == 1:
             return " = ".join(rows[0])
         body = " \\\\\n".join(" &= ".join(row) for row in rows)
@@ -107,7 +121,8 @@ class System:
 
     def mathml(self) -> Node:
         """The equations as a tree of MathML, numbers rounded; several are aligned at their equals signs."""
-        rows = [[mathml(self.driven(e), self.values, self.errors) for e in pair] for pair in self.skeleton.sides]
+        units = self._unit_texts(unit_pretty)
+        rows = [[mathml(self.driven(e), self.values, self.errors, units) for e in pair] for pair in self.skeleton.sides]
         equal = ("mo", "=")
         if len(rows) == 1:
             return ("math", ("mrow", rows[0][0], equal, rows[0][1]))
@@ -132,7 +147,8 @@ class System:
             coefficients = polynomial(residual, self.skeleton.highest)
             if coefficients is not None and len(coefficients) == 2:
                 solved = [-coefficients[0] / coefficients[1]]
-        return python_function(self.frame, solved, residual, self.text)
+        note = self.text if not self.units else f"{self.text}\n{describe_units(self.units)}"
+        return python_function(self.frame, solved, residual, note)
 
     @cached_property
     def complexity(self) -> int:
@@ -148,7 +164,7 @@ class System:
         if right == inputs[0] and inputs[0] not in left.nodes():
             return self
         left, right, values = operator_form(left, right, self.values, inputs[0])
-        return System(Skeleton(self.frame, ((left, right),)), values, formulas=self.formulas)
+        return System(Skeleton(self.frame, ((left, right),)), values, formulas=self.formulas, units=self.units)
 
     def to_dict(self) -> dict[str, Any]:
         """The system as plain data for JSON."""
@@ -159,6 +175,7 @@ class System:
             "values": list(self.values),
             "errors": None if self.errors is None else list(self.errors),
             "formulas": {name: plain(formula) for name, formula in self.formulas},
+            "units": dict(self.units),
         }
 
     @classmethod
@@ -171,4 +188,5 @@ class System:
             tuple(float(v) for v in data["values"]),
             None if errors is None else tuple(float(e) for e in errors),
             tuple((str(name), read_expression(text)) for name, text in data.get("formulas", {}).items()),
+            tuple((str(name), str(unit)) for name, unit in data.get("units", {}).items()),
         )

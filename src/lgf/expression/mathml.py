@@ -11,19 +11,24 @@ from lgf.expression.tree import MINUS_ONE, SIGNAL, Expression
 
 Node = tuple  # (tag, child, ...): a child is a node or a text
 
-TAGS = frozenset(("math", "mrow", "mi", "mn", "mo", "msup", "msub", "mfrac", "msqrt", "mtable", "mtr", "mtd"))
+TAGS = frozenset(("math", "mrow", "mi", "mn", "mo", "mtext", "msup", "msub", "mfrac", "msqrt", "mtable", "mtr", "mtd"))
 _TIMES, _MINUS = "\u2062", "\u2212"  # invisible times; a minus sign, not a hyphen
 _PRIMES = ("", "\u2032", "\u2033", "\u2034", "\u2057")
 
 
-def mathml(expression: Expression, values: Sequence[float], errors: Sequence[float] | None = None) -> Node:
-    """The expression as a tree of MathML; numbers are rounded as in the text for people.
+def mathml(
+    expression: Expression,
+    values: Sequence[float],
+    errors: Sequence[float] | None = None,
+    units: Sequence[str] = (),
+) -> Node:
+    """The expression as a tree of MathML; numbers are rounded, and constants have units, as in the text for people.
 
     >>> from lgf.expression.parse import read_expression
     >>> markup(mathml(read_expression("u'/2"), ()))
     '<mfrac><mrow><mi>u</mi><mo>′</mo></mrow><mn>2</mn></mfrac>'
     """
-    return _Printer(values, errors).node(expression)
+    return _Printer(values, errors, units).node(expression)
 
 
 def markup(node: Node) -> str:
@@ -34,8 +39,8 @@ def markup(node: Node) -> str:
 
 
 class _Printer:
-    def __init__(self, values: Sequence[float], errors: Sequence[float] | None):
-        self.values, self.errors = values, errors
+    def __init__(self, values: Sequence[float], errors: Sequence[float] | None, units: Sequence[str]):
+        self.values, self.errors, self.units = values, errors, units
 
     def node(self, e: Expression) -> Node:
         negative, node = self.signed(e)
@@ -44,7 +49,7 @@ class _Printer:
     def signed(self, e: Expression) -> tuple[bool, Node]:
         """Whether a minus sign stands before the node, and the node without it."""
         if e.head in ("number", "constant"):
-            return _number(self.digits(e))
+            return self.number(e)
         if e.head == "*":
             return self.product(e.args)
         if e.head == "+":
@@ -54,6 +59,12 @@ class _Printer:
         if e.head == "symbol":
             return False, _symbol(*e.args)
         return False, self.function(e.head, e.args[0])
+
+    def number(self, e: Expression) -> tuple[bool, Node]:
+        """The number or constant without its minus sign, with its unit."""
+        negative, node = _number(self.digits(e))
+        unit = self.units[e.args[0]] if self.units and e.head == "constant" else ""
+        return negative, _row(node, ("mtext", f" {unit}")) if unit else node
 
     def digits(self, e: Expression) -> str:
         """The text of a number or of the value of a constant."""
@@ -80,7 +91,7 @@ class _Printer:
         if numbers == [MINUS_ONE] and (above or below):
             negative = True
         elif len(numbers) == 1:
-            negative, coefficient = _number(self.digits(numbers[0]))
+            negative, coefficient = self.number(numbers[0])
             parts.append(coefficient)
         elif numbers:
             value = math.prod(a.args[0] if a.head == "number" else self.values[a.args[0]] for a in numbers)

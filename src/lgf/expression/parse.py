@@ -79,6 +79,8 @@ def read_equation(text: str, frame: Frame | None = None) -> tuple[Expression, Ex
 
 def read_equations(text: str, frame: Frame | None = None) -> tuple[tuple[Expression, Expression], ...]:
     """The left and right side of every equation of the text, one per line (or separated by semicolons)."""
+    # Units of printed equations are left out; spaces take their place, so that errors point to the right column.
+    text = re.sub(r"\[[^\[\]]*\]", lambda m: " " * len(m[0]), text)
     reader = _Reader(text, frame)
     sides = []
     begin = 0

@@ -38,14 +38,30 @@ def plain(expression: Expression, constants: Sequence[str] | None = None) -> str
     return _Plain(constants).text(expression)
 
 
-def display(expression: Expression, values: Sequence[float] = (), errors: Sequence[float] | None = None) -> str:
-    """Text for people: rounded numbers, `5.0 u''` for a coefficient; it can be read back, up to rounding."""
-    return _Display(values, errors).text(expression)
+def display(
+    expression: Expression,
+    values: Sequence[float] = (),
+    errors: Sequence[float] | None = None,
+    units: Sequence[str] = (),
+) -> str:
+    """Text for people: rounded numbers, `5.0 u''` for a coefficient; it can be read back, up to rounding.
+
+    `units` are those of the constants, which stand in brackets: `5.0 [kg] u''`.
+    """
+    return _Display(values, errors, units).text(expression)
 
 
-def latex(expression: Expression, values: Sequence[float] | None = None, errors: Sequence[float] | None = None) -> str:
-    """LaTeX, with dots for derivatives; open constants are C_0, C_1, ... unless values are given."""
-    return _Latex(values, errors).text(expression)
+def latex(
+    expression: Expression,
+    values: Sequence[float] | None = None,
+    errors: Sequence[float] | None = None,
+    units: Sequence[str] = (),
+) -> str:
+    """LaTeX, with dots for derivatives; open constants are C_0, C_1, ... unless values are given.
+
+    `units` are those of the constants, in LaTeX.
+    """
+    return _Latex(values, errors, units).text(expression)
 
 
 def python_function(frame: Frame, right_sides: Sequence[Expression] | None, residual: Expression, note: str) -> str:
@@ -170,14 +186,19 @@ class _Plain:
 class _Display(_Plain):
     """The printer of text for people: constants have values, and each product has one coefficient."""
 
-    def __init__(self, values: Sequence[float] = (), errors: Sequence[float] | None = None):
+    def __init__(self, values: Sequence[float] = (), errors: Sequence[float] | None = None, units: Sequence[str] = ()):
         super().__init__()
-        self.values, self.errors = values, errors
+        self.values, self.errors, self.units = values, errors, units
 
     def number(self, value: float) -> str:
         return format_number(value) if not value.is_integer() or abs(value) >= 1e15 else exact_number(value)
 
     def constant(self, index: int) -> str:
+        unit = self.units[index] if self.units else ""
+        return self.rounded(index) + (f" [{unit}]" if unit else "")
+
+    def rounded(self, index: int) -> str:
+        """The value of a constant without its unit."""
         return format_number(self.values[index], None if self.errors is None else self.errors[index])
 
     def product(self, e: Expression) -> str:
@@ -218,15 +239,20 @@ class _Latex(_Display):
 
     times = r" \, "
 
-    def __init__(self, values: Sequence[float] | None = None, errors: Sequence[float] | None = None):
-        super().__init__(values or (), errors)
+    def __init__(
+        self, values: Sequence[float] | None = None, errors: Sequence[float] | None = None, units: Sequence[str] = ()
+    ):
+        super().__init__(values or (), errors, units)
         self.open = values is None
 
     def number(self, value: float) -> str:
         return self.scientific(super().number(value))
 
     def constant(self, index: int) -> str:
-        return f"C_{{{index}}}" if self.open else self.scientific(super().constant(index))
+        if self.open:
+            return f"C_{{{index}}}"
+        unit = self.units[index] if self.units else ""
+        return self.scientific(self.rounded(index)) + (rf"\,{unit}" if unit else "")
 
     def scientific(self, text: str) -> str:
         digits, _, exponent = text.partition("e")

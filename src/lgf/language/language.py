@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from lgf.data.problem import Problem
+from lgf.equation.dimensions import Units, objection, term_objection
 from lgf.equation.skeleton import Skeleton, numbered
 from lgf.equation.terms import term_of, terms_of
 from lgf.errors import LgfError, quoted
@@ -18,6 +19,7 @@ from lgf.grammar import Derivation, Grammar, bits, mentions, restrict, spell
 from lgf.grammar.vocabulary import STATE_WORD
 from lgf.language.domain import Ranges
 from lgf.language.sentences import INPUT, NoEquation, grammar_term, in_frame, phrase, skeleton_of
+from lgf.language.term_dictionary import term_dictionary
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,7 @@ class Language:
     allowed: np.ndarray  # one truth value per rule
     required: tuple[Expression, ...] = ()  # terms that the equation must have
     stable: bool | None = None  # known stability; a grammar cannot enforce it, but a proposer may use it
+    units: Units = ()
 
     @cached_property
     def max_order(self) -> int | None:
@@ -37,13 +40,15 @@ class Language:
         return None if self.grammar.template == "explicit" else self.frame.orders[0]
 
     def skeleton(self, derivation: Derivation) -> Skeleton | None:
-        """The equation of the derivation; None if it is none of this order or lacks a required term."""
+        """The equation of the derivation; None if it is none of this order, lacks a required term or breaks units."""
         try:
             skeleton = skeleton_of(self.grammar.template, spell(self.grammar, derivation), self.frame)
         except NoEquation:
             return None
         skeleton = linear_form(explicit_form(skeleton))
         if self.required and not all(term in terms_of(skeleton) for term in self.required):
+            return None
+        if self.units and objection(skeleton, self.units) is not None:
             return None
         return skeleton
 
@@ -91,7 +96,20 @@ def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Rang
     forced = bool(problem.forced)
     allowed = restrict(grammar, order=frame.orders[0], forced=forced, forbid=mentions(*phrases))
     required = tuple(term_of(read_expression(text, frame)) for text in knowledge.required or ())
-    return Language(grammar, frame, forced, allowed, required, knowledge.stable)
+    if problem.units and grammar.summand:
+        allowed = _possible_rules(grammar, frame, allowed, problem.units)
+    return Language(grammar, frame, forced, allowed, required, knowledge.stable, problem.units)
+
+
+def _possible_rules(grammar: Grammar, frame: Frame, allowed: np.ndarray, units: Units) -> np.ndarray:
+    """The allowed rules without those that occur only in summands which units exclude, such as sin(t) for t in s."""
+    used, excluded = set(), set()
+    for term in term_dictionary(grammar, allowed).terms:
+        wrong = any(term_objection(in_frame(part, frame), units) for part in term.parts)
+        (excluded if wrong else used).update(term.derivation)
+    possible = np.array(allowed)
+    possible[sorted(excluded - used)] = False
+    return possible
 
 
 def undefined_on(frame: Frame, ranges: Ranges) -> list[str]:

@@ -112,6 +112,7 @@ def _constants(run: Run) -> str:
             "term": entry["term"],
             "value": format_number(value, error),
             "standard error": f"{error:.2g}" if math.isfinite(error) else "not determined",
+            **({"unit": entry["unit"]} if "unit" in entry else {}),
         }
         if run.best.fit.sharing.varying:
             spread, experiments = entry["spread"], entry["experiments"]
@@ -217,6 +218,7 @@ def _knowledge(run: Run) -> Sequence[str]:
         "The coefficient of": "; kept while the constants were fitted.",
         "Every other constant": "; kept while the constants were fitted.",
         "Known right-hand side": "; given to every system.",
+        "Units": "; terms that contradict them were not proposed, and the constants have units.",
         "Conserved": "; the constants were tied so that every term cancels.",
     }
     sentences = []

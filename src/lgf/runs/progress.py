@@ -114,7 +114,8 @@ class Reporter:
 
     def _system(self, candidate: Candidate) -> System:
         fit = candidate.fit
-        system = System(fit.skeleton, fit.values, fit.errors, self._request.problem.formulas)
+        problem = self._request.problem
+        system = System(fit.skeleton, fit.values, fit.errors, problem.formulas, problem.units)
         return in_operator_form(system, fit.covariance)
 
     def _equation(self, candidate: Candidate) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class Run:
     def display_system(self, candidate: Candidate) -> System:
         """The candidate's system in operator form, with standard errors."""
         fit = candidate.fit
-        system = System(fit.skeleton, fit.values, fit.errors, self.request.problem.formulas)
+        system = System(fit.skeleton, fit.values, fit.errors, self.request.problem.formulas, self.request.problem.units)
         return in_operator_form(system, fit.covariance)
 
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:

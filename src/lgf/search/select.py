@@ -78,7 +78,8 @@ def finalists(
     simpler += [p for c in best for p in _without_functions_of_time(c, by_frame.get(c.skeleton.frame))]
     # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
-    unrefined = {p.skeleton.structure: p for p in reversed(simpler) if p and p.skeleton.structure not in refitted}
+    possible = [p for p in simpler if p is not None and evaluator.admit(p) is not None]
+    unrefined = {p.skeleton.structure: p for p in reversed(possible) if p.skeleton.structure not in refitted}
     best += mapper(patient, list(unrefined.values()))
     for candidate in best:
         population.add(candidate)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lgf.equation.dimensions import term_objection
 from lgf.expression.monomials import n_constants
 from lgf.expression.tree import ONE, Expression, is_input
 from lgf.fit.initial_guesses import choices
@@ -56,6 +57,7 @@ class TermColumns:
             _prepare(e, bits, target, settings.n_values)
             for e, bits in costs.items()
             if not any(is_input(n) for n in e.nodes())
+            and (not language.units or term_objection(e, language.units) is None)
         )
         # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n), so a divisor is ranked as the term h*u^(n).
         self.divisors: tuple[tuple[Expression, CompiledTerm], ...] = tuple(

@@ -1,7 +1,7 @@
 // Mathematics from a tree of tags and texts. Only the tags below are made, and none has attributes of the server's.
 
 const SPACE = "http://www.w3.org/1998/Math/MathML";
-const TAGS = new Set(["math", "mrow", "mi", "mn", "mo", "msup", "msub", "mfrac", "msqrt", "mtable", "mtr", "mtd"]);
+const TAGS = new Set(["math", "mrow", "mi", "mn", "mo", "mtext", "msup", "msub", "mfrac", "msqrt", "mtable", "mtr", "mtd"]);
 const TIMES = "\u2062";
 const PRIMES = ["′", "″", "‴", "⁗"];
 
