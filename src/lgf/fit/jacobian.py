@@ -52,6 +52,7 @@ def solve_with_jacobian(fitting: Fitting, x: np.ndarray, rtol: float = 1e-6) -> 
             )  # fmt: skip
             n = int(work.reached[0])
             values[begin : begin + n] = work.Y[:n, :, 0]
-            difference = work.Y[:n, :, 1 : len(part) + 1] - work.Y[:n, :, :1]
+            with np.errstate(invalid="ignore"):  # a quotient whose denominator vanishes is infinite in both
+                difference = work.Y[:n, :, 1 : len(part) + 1] - work.Y[:n, :, :1]
             jacobian[part, begin : begin + n] = np.moveaxis(difference, 2, 0) / steps[part, None, None]
     return Solved(values, np.nan_to_num(jacobian, posinf=0.0, neginf=0.0), np.all(np.isfinite(values), axis=1))

@@ -25,6 +25,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+
 from lgf.data.problem import Problem
 from lgf.data.row_knowledge import RowKnowledge, allowed, fixed, required, row_knowledge
 from lgf.equation.skeleton import Skeleton, numbered
@@ -116,6 +118,16 @@ class SystemLanguage:
                 if min(rest.values(), default=0) >= 0:
                     best = min(best, _bits(header, +rest, rules.cost))
         return best
+
+    def count_cost(self, row: int, most: int, divisor: Expression = ONE) -> np.ndarray:
+        """The description length of the number of terms over this divisor, from 0 (no cost) to `most`."""
+        cost = np.full(most + 1, np.inf)
+        cost[0] = 0.0
+        for header in self.rows[row].headers.get(divisor, ()):
+            if not header.own and 1 <= header.count <= most:
+                bits = -math.log2(header.probability) - math.log2(math.factorial(header.count))
+                cost[header.count] = min(cost[header.count], 2 * math.log(2) * bits)
+        return cost
 
     def structures(self, row: int) -> Iterator[RowStructure]:
         """The right-hand sides of the row in order of their bits, each once, in different terms."""

@@ -15,6 +15,7 @@ from lgf.data.problem import Problem
 from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
+from lgf.errors import LgfError
 from lgf.expression.frame import Frame, Variable
 from lgf.fit.target import Target, make_target
 from lgf.grammar import Grammar
@@ -125,6 +126,11 @@ def discover(
     except KeyboardInterrupt:
         if not len(population):
             raise
+    if not len(population):
+        raise LgfError(
+            "no equation fulfils what is known about the terms, the rows and their sums; state less, or check that the "
+            "statements agree."
+        )
     conclusion = conclude(population, problem, completions, evaluator, mapper, [*languages, *systems], settings)
     decision = conclusion.decision
     return Discovery(

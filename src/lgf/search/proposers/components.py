@@ -10,11 +10,10 @@ The plan is a sequence of batches; each depends on the fits of the one before:
    ranked by linear responses (`systems.repair`), until nothing improves.
 """
 
-import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 
 import numpy as np
 
@@ -25,16 +24,15 @@ from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.sensitivity import exponential, jacobian, slopes_along, solved_columns
-from lgf.search.systems.component import Component, Components, fitted_components, propose_components
+from lgf.search.sensitivity import solved_columns
+from lgf.search.systems.amplification import amplification
+from lgf.search.systems.combinations import Lists, combinations, joined
+from lgf.search.systems.component import Component, Components, exchanged, fitted_components, propose_components
 from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
+from lgf.search.systems.conservation import closures
 from lgf.search.systems.repair import RepairSettings, moves
 from lgf.search.systems.term_grid import GridSettings, TermGrid, make_term_grid
 from lgf.settings.ranges import Count, Tally, Weight
-from lgf.solver.program import compile_skeleton
-
-Lists = Mapping[int, Sequence[Component]]
-"""The right-hand sides of each row, the most promising first."""
 
 _CHEAP_KAPPA = 10.0  # noise model of the constants of cheap right-hand sides
 
@@ -50,11 +48,13 @@ class ComponentSettings:
     descent: tuple[Count, ...] = (8, 2, 1)  # segments of the later ones
     combinations: Count = 40
     swept: Count = 25  # right-hand sides tried in a row of the best system
+    swept_widely: Count = 120  # the same if no system can follow the record in longer segments
     cheap: Tally = 60  # cheapest right-hand sides of a row
     sweeps: Count = 2  # over all rows and both, as long as the improvement is large
     large_improvement: Weight = 10.0
     steps: Count = 5_500_000  # of the integrator in all fits; then the plan ends
     descending: Count = 12  # systems fitted in longer segments
+    descending_widely: Count = 40  # the same after a wide sweep
     second_passes: Tally = 2
     second_kappas: tuple[Weight, ...] = (0.0, 10.0)
     second_swept: Count = 20
@@ -165,7 +165,7 @@ class ComponentProposer:
         for short in settings.segments:
             yield _present(
                 self._trial(components, (short,), "combination")
-                for components in _combinations([lists[i] for i in range(self._n)], settings.combinations)
+                for components in self._consistent([lists[i] for i in range(self._n)])
             )
             if self._best(short) and self._explains(self._best(short)[0]):
                 break
@@ -181,16 +181,11 @@ class ComponentProposer:
                 yield self._again(short)
             if self._best(short)[0].candidate.objective > before.candidate.objective - settings.large_improvement:
                 break
-        level = short
-        for count in self._descent(self._best(short)[0]):
-            yield _present(
-                self._trial(f.components, (count,), "longer segments", f)
-                for f in self._best(level, settings.descending)
-            )
-            best = self._best(count)
-            if not best or best[0].candidate.objective > self._best(level)[0].candidate.objective:
-                break
-            level = count
+        level = yield from self._lengthened(short, settings.descending)
+        if level == short and self._descent(self._best(short)[0]):
+            # Equations that cannot follow a record which is not chaotic are imitations: the whole lists are tried.
+            yield from self._sweep(lists, short, settings.swept_widely)
+            level = yield from self._lengthened(short, settings.descending_widely)
         repaired: set[str] = set()
         for number in range(settings.rounds):
             before = self._best(level)[0]
@@ -205,13 +200,25 @@ class ComponentProposer:
                 if structure not in repaired:
                     repaired.add(structure)
                     changed = moves(
-                        f.candidate, f.components, self._weighted(level), self._language, terms, settings.repair
-                    )
+                        f.candidate, f.components, self._weighted(level), self._language, self._known, terms,
+                        settings.repair,
+                    )  # fmt: skip
                     yield _present(self._trial(m.components, (level,), m.kind, f) for m in changed)
             yield from self._sweep(lists, level, settings.second_swept // 2)
             after = self._best(level)[0].candidate.objective
             if after > before.candidate.objective - settings.improvement:
                 break
+
+    def _lengthened(self, short: int, most: int) -> Generator[list[_Trial], None, int]:
+        """Batches with the best systems in longer segments; the last number of segments that was no worse."""
+        level = short
+        for count in self._descent(self._best(short)[0]):
+            yield _present(self._trial(f.components, (count,), "longer segments", f) for f in self._best(level, most))
+            best = self._best(count)
+            if not best or best[0].candidate.objective > self._best(level)[0].candidate.objective:
+                break
+            level = count
+        return level
 
     def _selected_again(
         self, best: _Fitted, level: int, terms: TermGrid, selection: ComponentSelection, lists: Lists
@@ -222,16 +229,27 @@ class ComponentProposer:
             return selection, lists
         second = ComponentSelection(self._language, self._target, terms, columns, self._settings.selection)
         fresh = second.lists(range(self._n), self._settings.second_kappas)
-        return second, {i: _joined(fresh[i], lists[i]) for i in range(self._n)}
+        return second, {i: joined(fresh[i], lists[i]) for i in range(self._n)}
 
     def _sweep(self, lists: Lists, level: int, most: int) -> Iterator[list[_Trial]]:
         """Batches that exchange one row of the best system for others of its list, row by row."""
         for row in range(self._n):
-            best = self._best(level)[0]
-            yield _present(
-                self._trial(_exchanged(best.components, row, component), (level,), "sweep", best)
-                for component in lists[row][:most]
-            )
+            yield self._exchanging(row, lists[row][:most], level, "sweep")
+
+    def _exchanging(self, row: int, others: Iterable[Component], level: int, origin: str) -> list[_Trial]:
+        """Trials of the best system with others in one row."""
+        best = self._best(level)[0]
+        return _present(
+            self._trial(components, (level,), origin, best)
+            for other in others
+            for components in closures(exchanged(best.components, row, other), self._known, self._language, row)
+        )
+
+    def _consistent(self, lists: list[Sequence[Component]]) -> Iterator[Components]:
+        """Combinations of the lists, those that violate a law or a relation in every way of mending them."""
+        every = combinations(lists, self._settings.combinations)
+        made = (closed for c in every for closed in closures(c, self._known, self._language, changed=-1))
+        return islice(made, self._settings.combinations)
 
     def _again(self, level: int) -> list[_Trial]:
         """The best systems once more, with the present noise."""
@@ -243,16 +261,12 @@ class ComponentProposer:
         for row in range(self._n):
             if self._language.rows[row].known is not None:
                 continue
-            best = self._best(level)[0]
             components = []
             for structure in islice(self._language.structures(row), self._settings.cheap):
                 fit = selection.fitted(row, structure.terms, _CHEAP_KAPPA) if structure.divisor == ONE else None
                 if fit is not None:
                     components.append(fit[1])
-            yield _present(
-                self._trial(_exchanged(best.components, row, component), (level,), "cheap", best)
-                for component in components
-            )
+            yield self._exchanging(row, components, level, "cheap")
 
     def _descent(self, best: _Fitted) -> tuple[int, ...]:
         """The numbers of segments to go on with; not fewer than a disturbed start allows."""
@@ -297,62 +311,6 @@ class ComponentProposer:
         return mean * target.noise[measured] ** 2
 
 
-def amplification(candidate: Candidate, target: Target) -> float:
-    """The logarithm of the largest factor by which a disturbed start grows along the record; infinite if undefined."""
-    columns = solved_columns(candidate, target)
-    if columns is None:
-        return math.inf
-    frame, n = target.frame, target.frame.dimension
-    compiled = compile_skeleton(candidate.skeleton)
-    slopes = slopes_along(compiled.equations, np.array(candidate.fit.values), target.t, columns, target.inputs, n)
-    scales = np.maximum(columns[:n].std(axis=1), 1e-300)
-    A = jacobian(slopes, frame.rates) * scales[None, None, :] / scales[None, :, None]
-    if not np.all(np.isfinite(A)):
-        return math.inf
-    largest = 0.0
-    first = np.append(target.record.first[:-1][np.diff(target.experiment, prepend=-1) != 0], len(target.t))
-    for begin, end in pairwise(first):
-        own = A[begin:end]
-        steps = exponential(0.5 * (own[1:] + own[:-1]) * np.diff(target.t[begin:end])[:, None, None])
-        product, shift = np.eye(n), 0.0
-        for step in steps:
-            product = step @ product
-            size = float(np.linalg.norm(product))
-            if not 0.0 < size < math.inf:
-                return math.inf
-            largest = max(largest, shift + math.log(size))
-            shift, product = shift + math.log(size), product / size
-    return largest
-
-
-def _present(trials) -> list[_Trial]:
+def _present(trials: Iterable[_Trial | None]) -> list[_Trial]:
     """The trials that could be made, each structure once."""
     return list({t.proposal.skeleton.structure: t for t in trials if t is not None}.values())
-
-
-def _exchanged(components: Components, row: int, component: Component) -> Components:
-    return (*components[:row], component, *components[row + 1 :])
-
-
-def _joined(first: Sequence[Component], second: Sequence[Component]) -> list[Component]:
-    """Both lists by rank, each structure once; that of the first list counts."""
-    merged = {c.key: c for c in [*second, *first]}
-    return sorted(merged.values(), key=lambda c: c.rank)
-
-
-def _combinations(lists: Sequence[Sequence[Component]], most: int) -> Iterator[Components]:
-    """One component of each list, in order of the sum of their ranks."""
-    n = len(lists)
-    heap = [(sum(own[0].rank for own in lists), (0,) * n)]
-    seen = {(0,) * n}
-    for _ in range(most):
-        if not heap:
-            return
-        total, places = heapq.heappop(heap)
-        yield tuple(own[k] for own, k in zip(lists, places, strict=True))
-        for i in range(n):
-            following = (*places[:i], places[i] + 1, *places[i + 1 :])
-            if following[i] < len(lists[i]) and following not in seen:
-                seen.add(following)
-                rise = lists[i][following[i]].rank - lists[i][places[i]].rank
-                heapq.heappush(heap, (total + rise, following))

@@ -9,7 +9,7 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.terms import rows_of, term_of
 from lgf.equation.tied_constants import Contradiction
 from lgf.expression.monomials import n_constants
-from lgf.expression.tree import ONE, Expression, factors
+from lgf.expression.tree import ONE, Expression, factors, summands
 from lgf.fit.segments import Shooting
 from lgf.language.system_language import RowStructure, SystemLanguage
 from lgf.search.candidate import Candidate, Proposal
@@ -67,6 +67,22 @@ def known_component(known: Expression) -> Component:
 
 
 Components = tuple[Component, ...]
+
+
+def summands_of(component: Component) -> list[tuple[Expression, float, tuple[float, ...]]]:
+    """(term, coefficient, constants inside it) of each summand, also of a known right-hand side."""
+    if component.known is None:
+        return list(zip(component.terms, component.coefficients, component.inner, strict=True))
+    values = component.others
+    return [
+        (term_of(s), _coefficient(s, values), tuple(values[i] for i in _inside(s)))
+        for s in summands(component.known)
+    ]  # fmt: skip
+
+
+def exchanged(components: Components, row: int, component: Component) -> Components:
+    """The components with another one in this row."""
+    return (*components[:row], component, *components[row + 1 :])
 
 
 def propose_components(

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lgf.expression.tree import ONE, Expression
+from lgf.expression.tree import Expression
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
+from lgf.search.systems.common_denominators import DenominatorSettings, DividedTerms
 from lgf.search.systems.component import Component, known_component
 from lgf.search.systems.integral_form import (
     MeasuredRows,
@@ -20,7 +21,7 @@ from lgf.search.systems.integral_form import (
 )
 from lgf.search.systems.term_grid import TermGrid
 from lgf.settings.ranges import Count, Positive, Weight
-from lgf.solver.kernels.beam import BeamOptions, Columns, Pool, select_terms
+from lgf.solver.kernels.beam import BeamOptions, Columns, make_pool, select_terms
 from lgf.solver.kernels.integral_form import Grid, Rows, fit_row
 
 _TANGENT_STEP = 0.02
@@ -44,6 +45,7 @@ class SelectionOfTermsSettings:
     floor: Positive = 1e-3  # least deviation of the residual that is believed, relative to the signal
     other_noise: Weight = 8.0  # most that a noise model of smaller likelihood counts against its list
     most_rows: Count = 600
+    denominators: DenominatorSettings = DenominatorSettings()
 
 
 class ComponentSelection:
@@ -67,6 +69,7 @@ class ComponentSelection:
         tangents -= plain[terms.tangent_of]
         self._integrals = np.concatenate([plain, tangents / _TANGENT_STEP])
         self._filters: dict[tuple[bytes, float], tuple[Rows, float]] = {}
+        self._divided = DividedTerms(language, target, self._grid, settings.denominators)
 
     def lists(self, rows: Sequence[int], kappas: Sequence[float] | None = None) -> dict[int, list[Component]]:
         """For each of these rows its right-hand sides, the most promising first."""
@@ -76,11 +79,14 @@ class ComponentSelection:
         found: dict[int, list[tuple[float, list[tuple[float, Component]]]]] = {row: [] for row in rows}
         for kappa in kappas:
             grams: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+            divided: dict[bytes, np.ndarray] = {}
             for row in rows:
                 pattern = self._rows[row].pattern
                 if pattern not in grams:
                     grams[pattern] = self._gram(row, kappa)
-                ranked = self._selected(row, kappa, *grams[pattern])
+                    divided[pattern] = self._divided.whitened(self._filter(row, kappa)[0])
+                ranked = self._selected(row, kappa, *grams[pattern]) + self._over(row, kappa, divided[pattern])
+                ranked.sort(key=lambda pair: pair[0])
                 if ranked:
                     found[row].append((ranked[0][0], ranked))
         lists = {row: _merged(models, self._settings.other_noise) for row, models in found.items()}
@@ -152,16 +158,8 @@ class ComponentSelection:
             settings.width, settings.depth, settings.branches, settings.swaps, settings.swap_branches, settings.margin,
             float(n_rows), self._floor(row),
         )  # fmt: skip
-        capacity = settings.depth * (
-            settings.width * settings.branches + 2 * settings.swaps * (settings.swap_branches + 1)
-        )
-        slots = 1 << (2 * capacity - 1).bit_length()
-        pool = Pool(
-            np.zeros((capacity, settings.depth + 1), np.int64), np.zeros(capacity, np.int64),
-            np.zeros(capacity, np.uint64), np.full(capacity, np.inf), np.full(slots, -1, np.int64),
-            np.zeros(1, np.int64),
-        )  # fmt: skip
-        select_terms(columns, self._count_cost(row), options, pool)
+        pool = make_pool(options)
+        select_terms(columns, self._language.count_cost(row, settings.depth), options, pool)
         count = int(pool.count[0])
         order = np.argsort(pool.length[:count], kind="stable")[: settings.listed]
         results = []
@@ -173,7 +171,14 @@ class ComponentSelection:
                 fit = self._fit(row, kappa, chosen)
                 if fit is not None:
                     results.append(fit)
-        return sorted(results, key=lambda pair: pair[0])
+        return results
+
+    def _over(self, row: int, kappa: float, divided: np.ndarray) -> list[tuple[float, Component]]:
+        """(description length, component) of right-hand sides with a common denominator."""
+        required = set(self._language.rows[row].required)
+        _, log_determinant = self._filter(row, kappa)
+        selected = self._divided.selected(row, divided, self._explained(row, kappa), self._floor(row))
+        return [(length + log_determinant, c) for length, c in selected if required <= set(c.terms)]
 
     def _fit(self, row: int, kappa: float, columns: Sequence[int]) -> tuple[float, Component] | None:
         """(description length, component) of these columns, their inner constants fitted."""
@@ -204,24 +209,14 @@ class ComponentSelection:
         )
         return length, component
 
-    def _count_cost(self, row: int) -> np.ndarray:
-        """The description length of the number of terms, from 0 to the depth of the beam."""
-        count = np.full(self._settings.depth + 1, np.inf)
-        count[0] = 0.0
-        for header in self._language.rows[row].headers.get(ONE, ()):
-            if not header.own and 1 <= header.count < len(count):
-                bits = -math.log2(header.probability) - math.log2(math.factorial(header.count))
-                count[header.count] = _NATS_PER_BIT * bits
-        return count
-
 
 def _merged(models: list[tuple[float, list[tuple[float, Component]]]], most: float) -> list[Component]:
     """The lists of several noise models as one, ranked by the distance to the best of their own model."""
-    merged: dict[tuple[Expression, ...], Component] = {}
+    merged: dict[tuple[tuple[Expression, ...], Expression], Component] = {}
     best = min((own for own, _ in models), default=0.0)
     for own, ranked in models:
         for length, component in ranked:
             rank = length - own + min(0.5 * (own - best), most)
-            if component.terms not in merged or rank < merged[component.terms].rank:
-                merged[component.terms] = replace(component, rank=rank)
+            if component.key not in merged or rank < merged[component.key].rank:
+                merged[component.key] = replace(component, rank=rank)
     return sorted(merged.values(), key=lambda c: c.rank)

@@ -63,7 +63,7 @@ def make_term_grid(language: SystemLanguage, target: Target, settings: GridSetti
     n_inner = np.array([n_constants(term) for term in terms], np.int64)
     owner, rows = [], []
     for i, term in enumerate(terms):
-        for values in _grid(term, int(n_inner[i]), target, settings.n_values):
+        for values in values_inside(term, int(n_inner[i]), target, settings.n_values):
             owner.append(i)
             rows.append(values)
     values = np.zeros((len(rows), max(int(n_inner.max(initial=0)), 1)))
@@ -103,7 +103,7 @@ def concatenate(programs: Sequence[Program], n_inner: np.ndarray) -> Programs:
     )
 
 
-def _grid(term: Expression, count: int, target: Target, most: int) -> list[tuple[float, ...]]:
+def values_inside(term: Expression, count: int, target: Target, most: int) -> list[tuple[float, ...]]:
     """Values of the constants inside the term for which it has no pole on the data; [()] without constants."""
     if count == 0:
         return [()]

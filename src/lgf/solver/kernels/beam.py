@@ -53,6 +53,16 @@ class Pool(NamedTuple):
     count: np.ndarray  # int64 [1]
 
 
+def make_pool(options: BeamOptions) -> Pool:
+    """An empty pool with room for all sets of a search."""
+    capacity = options.depth * (options.width * options.branches + 2 * options.swaps * (options.swap_branches + 1))
+    slots = 1 << (2 * capacity - 1).bit_length()
+    return Pool(
+        np.zeros((capacity, options.depth + 1), np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.uint64),
+        np.full(capacity, np.inf), np.full(slots, -1, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
 class _Span(NamedTuple):
     """The projections of all columns on the span of one set."""
 

@@ -123,6 +123,13 @@ def integrate_terms(programs, owner, x, grid, largest, out):
 
 
 @njit(**KERNEL)
+def integrate_values(values, grid, out):
+    """Write the integrals of every row of values [column, node] to out [column, depth, sample]."""
+    for c in range(values.shape[0]):
+        _integrals(values[c], grid, out[c])
+
+
+@njit(**KERNEL)
 def whiten(integrals, rows, out):
     """Write the whitened rows of every column of integrals [column, depth, sample] to out [column, row]."""
     for c in range(integrals.shape[0]):
