@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.grammar import restrict, unpad
@@ -15,17 +14,12 @@ from lgf.language.language import Language
 from lgf.language.sentences import grammar_frame
 from lgf.latent.autoencoder import decode
 from lgf.latent.bundle import ModelBundle, bundle_names, load_bundle
-from lgf.latent.flow import noised
-from lgf.latent.guidance import (
-    Guide,
-    Predictor,
-    PredictorSettings,
-    exact_log_ratio,
-    predict,
-    taylor_log_ratio,
-    train_predictor,
-)
-from lgf.latent.sampling import SamplingSettings, sample
+from lgf.latent.denoiser import noised
+from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
+from lgf.latent.predictor import new_predictor, predict
+from lgf.latent.predictor_training import train_predictor
+from lgf.latent.sampling import sample
+from lgf.settings.flow import PredictorSettings, SamplingSettings
 
 SAMPLES = 1000
 POINTS = 10_000
@@ -41,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> None:
     """Prints the results of each model."""
     report: dict[str, Any] = {
-        "machine": machine(), "versions": versions(), "load": load_average(), "threads": torch.get_num_threads(),
+        "machine": machine(), "versions": versions(), "load": load_average(),
     }  # fmt: skip
     for name in args.model or bundle_names():
         report[name] = figures = measured(load_bundle(name))
@@ -60,7 +54,7 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
     lengths = np.array([len(d) for d in unpad(bundle.grammar, derivations)], float)
     scores = (lengths - lengths.mean()) / lengths.std()
     began = time.perf_counter()
-    predictor = train_predictor(Predictor(denoiser.layout, 0, noise=denoiser.kind), tokens, scores, 0)
+    predictor = train_predictor(new_predictor(denoiser.layout, 0, seed=0, noise=denoiser.kind), tokens, scores, 0)
     found = {f"s to train a predictor on {POINTS} points": time.perf_counter() - began}
     predictor = train_predictor(predictor, tokens, scores, 0, LONGER)
     found["correlation of its predictions (sentence length) with the truth"] = float(
@@ -84,9 +78,9 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
         found[f"share of them that are an equation of order {order}, {how}"] = np.mean(
             [s is not None for s in skeletons]
         )
-    torch.manual_seed(0)
-    t = torch.rand(200)
-    x = noised(denoiser.layout, denoiser.kind, torch.from_numpy(tokens[:200].astype(np.int64)), t)
+    rng = np.random.default_rng(0)
+    t = rng.random(200, dtype=np.float32)
+    x = noised(denoiser.layout, denoiser.kind, tokens[:200], t, rng)
     masked = x == denoiser.layout.mask
     for name, guide in {"length": guides[:1], "order": guides[1:]}.items():
         if guide:
@@ -94,6 +88,6 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
                 ratio(guide, x, t, masked)[masked][:, :-1] for ratio in (exact_log_ratio, taylor_log_ratio)
             )
             found[f"correlation of Taylor's log-ratios with the exact ones, {name}"] = float(
-                np.corrcoef(exact.flatten().numpy(), taylor.flatten().numpy())[0, 1]
+                np.corrcoef(exact.flatten(), taylor.flatten())[0, 1]
             )
     return found

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import torch
+from threadpoolctl import threadpool_limits
 
 from benchmarks.fuzzing.doors import Door, make_doors
 from benchmarks.fuzzing.watching import Watch, bound_process, examined
@@ -142,7 +142,7 @@ def _supervised(batches: list[Batch], seed: int, scratch: Path, job: int) -> Ite
 
 
 def _work(batches: list[Batch], seed: int, scratch: Path, job: int, at: Any, results: Connection) -> None:
-    torch.set_num_threads(1)  # time of other threads would be counted for the input
+    threadpool_limits(1)  # time of other threads would be counted for the input
     folder = scratch / f"job-{job}"
     folder.mkdir(exist_ok=True)
     doors = {door.name: door for door in make_doors(scratch)}

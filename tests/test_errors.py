@@ -124,7 +124,7 @@ def weights(change):
     """A call that loads the model after its weights were changed, with the new hash announced."""
     import hashlib
 
-    from safetensors.torch import load, save
+    from safetensors.numpy import load, save
 
     def provoke():
         path = Path("model/weights.safetensors")
@@ -147,12 +147,12 @@ def renamed(data, load, save):
 def reshaped(data, load, save):
     tensors = load(data)
     first = sorted(tensors)[0]
-    tensors[first] = tensors[first][:1].contiguous()
+    tensors[first] = tensors[first][:1]
     return save(tensors)
 
 
 def infinite(data, load, save):
-    tensors = load(data)
+    tensors = {name: value.copy() for name, value in load(data).items()}
     tensors[sorted(tensors)[0]][0] = float("inf")
     return save(tensors)
 

@@ -7,13 +7,13 @@ stability predictor guides the sampling if stability is known. The objective pre
 screens a larger number of proposals.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
-import torch
-from scipy.stats import norm, rankdata
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from threadpoolctl import threadpool_limits
 
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
@@ -22,8 +22,10 @@ from lgf.language.corpus import HIGHEST_ORDER
 from lgf.language.language import Language
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import ModelBundle
-from lgf.latent.guidance import Guide, Predictor, predict, train_predictor
+from lgf.latent.guidance import Guide
 from lgf.latent.layout import HEADER
+from lgf.latent.predictor import new_predictor, predict
+from lgf.latent.predictor_training import train_predictor
 from lgf.latent.sampling import resample
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.mixture import MakeProposer
@@ -43,10 +45,8 @@ class FlowProposer:
         self._settings = settings
         self._rng = np.random.default_rng([seed, 3])
         layout = bundle.denoiser.layout
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self._objective = Predictor(layout, classes=0, noise=bundle.denoiser.kind)
-            self._stability = Predictor(layout, classes=2, noise=bundle.denoiser.kind)
+        self._objective = new_predictor(layout, 0, self._seed(), noise=bundle.denoiser.kind)
+        self._stability = new_predictor(layout, 2, self._seed(), noise=bundle.denoiser.kind)
         self._target: float | None = None
         self._stability_learned = False
         self._learned = 0
@@ -57,7 +57,7 @@ class FlowProposer:
     def tell(self, population: Population) -> None:
         """Trains the dynamic predictors on all candidates so far, and takes the elites for renoising."""
         self._queue = []
-        with _one_thread():
+        with threadpool_limits(1, "blas"):  # so that sums and samples are reproducible
             self._learn(population)
 
     def _learn(self, population: Population) -> None:
@@ -74,7 +74,7 @@ class FlowProposer:
         self._learned = len(coded)
         tokens = np.array([codes for _, codes in coded])
         values = np.array([c.objective for c, _ in coded])
-        scores = norm.ppf((rankdata(values) - 0.5) / len(values))
+        scores = ndtri((rankdata(values) - 0.5) / len(values))
         seed = int(self._rng.integers(2**31))
         if self._settings.guided:
             self._objective = train_predictor(self._objective, tokens, scores, seed, self._settings.predictors)
@@ -93,7 +93,7 @@ class FlowProposer:
         """About n proposals. They are sampled in large batches, which is cheaper, and the rest is queued."""
         if len(self._queue) < n:
             share = -(-max(n, self._settings.batch) // len(self._languages))
-            with _one_thread():
+            with threadpool_limits(1, "blas"):  # so that sums and samples are reproducible
                 parts = [self._ask(language, share) for language in self._languages]
             self._queue += [p for together in zip_longest(*parts) for p in together if p is not None]
         proposals, self._queue = self._queue[:n], self._queue[n:]
@@ -179,17 +179,6 @@ class FlowProposer:
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**31))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Runs torch on one thread, so that sums and samples are reproducible. The networks are small."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def flow_proposers(bundle: ModelBundle) -> MakeProposer:

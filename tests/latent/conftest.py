@@ -7,9 +7,14 @@ import pytest
 import torch
 
 from lgf.grammar import Grammar, pad, read_grammar, sample, spell, unpad
-from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, autoencoder_loss, encode, new_autoencoder
-from lgf.latent.flow import Denoiser, DenoiserSettings, flow_loss
-from lgf.latent.guidance import Predictor, PredictorSettings, train_predictor
+from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, design, encode
+from lgf.latent.denoiser import Denoiser, DenoiserSettings
+from lgf.latent.predictor import Predictor, new_predictor
+from lgf.latent.predictor_training import train_predictor
+from lgf.networks import flow
+from lgf.networks.autoencoder import autoencoder_loss, new_autoencoder
+from lgf.networks.trained_weights import arrays, to_denoiser
+from lgf.settings.flow import PredictorSettings
 
 SMALL = """
 template: explicit
@@ -48,24 +53,28 @@ def small() -> Small:
     settings = AutoencoderSettings(header_tokens=4, summand_tokens=4, width=64, depth=1, weight=0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        autoencoder = new_autoencoder(grammar, settings, derivations)
-        arranged = autoencoder.arrange(derivations)
-        pool = autoencoder.practice(arranged, 100, np.random.default_rng(0))
+        described = design(grammar, settings, derivations)
+        model = new_autoencoder(described)
+        arranged = model.arrange(derivations)
+        pool = model.practice(arranged, 100, np.random.default_rng(0))
 
         def loss(rows: torch.Tensor) -> torch.Tensor:
-            return autoencoder_loss(autoencoder, arranged[rows], None, settings, autoencoder.recombined(pool, 64))
+            return autoencoder_loss(model, arranged[rows], None, settings, model.recombined(pool, 64))
 
-        _train(autoencoder, loss, len(arranged), 64, 350, 8e-3)
+        _train(model, loss, len(arranged), 64, 350, 8e-3)
+        autoencoder = described.with_weights(arrays(model))
         tokens = encode(autoencoder, derivations)
         x1 = torch.from_numpy(tokens).long()
-        denoiser = Denoiser(autoencoder.layout, DenoiserSettings(width=48, depth=2, heads=2))
+        layout = autoencoder.layout
+        denoiser = flow.Denoiser(layout, DenoiserSettings(width=48, depth=2, heads=2))
         _train(
-            denoiser, lambda rows: flow_loss(denoiser, autoencoder.layout.shuffled(x1[rows])), len(x1), 256, 250, 4e-3
+            denoiser, lambda rows: flow.flow_loss(denoiser, flow.shuffled(layout, x1[rows])), len(x1), 256, 250, 4e-3
         )
         second = np.array(["u'" in spell(grammar, d) for d in unpad(grammar, derivations)])
-        predictor = Predictor(autoencoder.layout, classes=2, width=64)
-        predictor = train_predictor(predictor, tokens, second, seed=0, settings=PredictorSettings(steps=400, batch=256))
-    return Small(grammar, derivations, autoencoder, settings, tokens, second, denoiser, predictor)
+    predictor = train_predictor(
+        new_predictor(layout, 2, seed=0, width=64), tokens, second, 0, PredictorSettings(steps=400, batch=256)
+    )
+    return Small(grammar, derivations, autoencoder, settings, tokens, second, to_denoiser(denoiser), predictor)
 
 
 def _train(model, loss, n, batch, steps, rate):

@@ -3,19 +3,13 @@ import pytest
 import torch
 
 from lgf.grammar import join, load_grammar, pad, restrict, sample, spell, split, unpad
-from lgf.latent.autoencoder import (
-    AutoencoderSettings,
-    autoencoder_loss,
-    behavioural_loss,
-    decode,
-    encode,
-    latent,
-    new_autoencoder,
-    squared_distances,
-)
-from lgf.latent.crossover import crossover
+from lgf.latent.autoencoder import AutoencoderSettings, decode, design, encode, latent
 from lgf.latent.metrics import behavioural_correlation, edits, exact_share, nearest
 from lgf.latent.rule_slots import left_sides, occurrences
+from lgf.networks.autoencoder import autoencoder_loss, behavioural_loss, new_autoencoder, squared_distances
+from lgf.networks.crossover import crossover
+from lgf.networks.flow import shuffled
+from lgf.networks.trained_weights import arrays
 
 
 def test_unseen_sentences_come_back(small):
@@ -36,9 +30,9 @@ def test_random_codes_are_complete_sentences_by_allowed_rules_only(small):
 
 def test_exchanged_slots_say_the_same_summands(small):
     layout = small.autoencoder.layout
-    shuffled = layout.shuffled(torch.from_numpy(small.tokens[:200]).long()).numpy()
+    moved = shuffled(layout, torch.from_numpy(small.tokens[:200]).long()).numpy()
     before = unpad(small.grammar, decode(small.autoencoder, small.tokens[:200]))
-    after = unpad(small.grammar, decode(small.autoencoder, shuffled))
+    after = unpad(small.grammar, decode(small.autoencoder, moved))
     for one, other in zip(before, after, strict=True):
         a, b = split(small.grammar, one), split(small.grammar, other)
         assert a.header == b.header
@@ -79,7 +73,8 @@ def test_dropping_every_summand_leaves_the_linear_slot(small):
 
 def test_too_large_a_sentence_is_refused(small):
     few = [d for d in unpad(small.grammar, small.derivations) if len(split(small.grammar, d).summands) <= 1]
-    model = new_autoencoder(small.grammar, small.settings, pad(small.grammar, few))
+    smaller = design(small.grammar, small.settings, pad(small.grammar, few))
+    model = smaller.with_weights(arrays(new_autoencoder(smaller)))
     with pytest.raises(ValueError, match="holds at most"):
         encode(model, small.derivations)
 
@@ -105,7 +100,7 @@ def test_occurrences_count_earlier_uses_of_the_left_hand_side():
         lhs = grammar.rules[rule].lhs
         expected.append(seen.get(lhs, 0))
         seen[lhs] = seen.get(lhs, 0) + 1
-    assert occurrences(left_sides(grammar), torch.tensor(derivation)).tolist() == expected
+    assert occurrences(left_sides(grammar), np.array(derivation)).tolist() == expected
 
 
 @pytest.mark.parametrize("name", ["b1", "b2", "b3", "standard"])
@@ -117,14 +112,16 @@ def test_every_grammar_has_both_autoencoders(name):
             continue
         settings = AutoencoderSettings(architecture, width=16, depth=1, positions=6)
         torch.manual_seed(0)
-        model = new_autoencoder(grammar, settings, rows)
+        described = design(grammar, settings, rows)
+        model = new_autoencoder(described)
         behaviour = torch.randn(60, 256)
         loss = autoencoder_loss(model, model.arrange(rows), behaviour, settings)
         loss.backward()
         assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-        tokens = encode(model, rows)
+        ready = described.with_weights(arrays(model))
+        tokens = encode(ready, rows)
         assert tokens.shape == (60, model.layout.tokens)
-        assert all(spell(grammar, d) for d in unpad(grammar, decode(model, tokens, max_order=2)))
+        assert all(spell(grammar, d) for d in unpad(grammar, decode(ready, tokens, max_order=2)))
 
 
 def test_behavioural_loss_is_the_sum_over_pairs():
@@ -156,7 +153,8 @@ def test_behavioural_training_orders_the_latent(small):
     for weight in (0.0, 0.1):
         settings = AutoencoderSettings(header_tokens=4, summand_tokens=4, width=32, depth=1, weight=weight)
         torch.manual_seed(0)
-        model = new_autoencoder(small.grammar, settings, rows)
+        described = design(small.grammar, settings, rows)
+        model = new_autoencoder(described)
         arranged, target = model.arrange(rows), torch.from_numpy(behaviour).float()
         optimiser = torch.optim.AdamW(model.parameters(), 5e-3)
         for _ in range(120):
@@ -164,8 +162,9 @@ def test_behavioural_training_orders_the_latent(small):
             part = torch.randint(len(rows), (64,))
             autoencoder_loss(model, arranged[part], target[part], settings).backward()
             optimiser.step()
-        correlations.append(behavioural_correlation(model, rows, behaviour))
-        losses.append(behavioural_loss(torch.from_numpy(latent(model, rows)), target, 0.1).item())
+        ready = described.with_weights(arrays(model))
+        correlations.append(behavioural_correlation(ready, rows, behaviour))
+        losses.append(behavioural_loss(torch.from_numpy(latent(ready, rows)), target, 0.1).item())
     assert correlations[1] > correlations[0]
     assert losses[1] < losses[0] / 2
 

@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 import torch
 from vector_quantize_pytorch import FSQ
 
-from lgf.latent.quantisation import quantised, to_codes, to_tokens
+from lgf.latent.quantisation import to_codes, to_tokens
+from lgf.networks.quantisation import quantised
 
 
 @pytest.mark.parametrize("levels", [4, 5, 8, 9])
@@ -15,15 +17,15 @@ def test_codes_and_gradient_are_those_of_the_reference(levels):
     theirs.sum().backward()
     torch.testing.assert_close(codes, theirs[0, :, 0])
     torch.testing.assert_close(z.grad, twin.grad[0, :, 0])
+    without_torch = to_codes(to_tokens(z.detach().numpy(), levels), levels)
+    np.testing.assert_allclose(without_torch, codes.detach().numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize("levels", [4, 9])
-def test_every_level_is_reached_and_tokens_invert_codes(levels):
-    tokens = to_tokens(quantised(torch.linspace(-6, 6, 2001), levels), levels)
-    assert sorted(tokens.unique().tolist()) == list(range(levels))
-    every = torch.arange(levels)
-    assert to_tokens(to_codes(every, levels), levels).tolist() == every.tolist()
+def test_every_level_is_reached(levels):
+    tokens = to_tokens(np.linspace(-6, 6, 2001, dtype=np.float32), levels)
+    assert sorted(set(tokens.tolist())) == list(range(levels))
 
 
 def test_nine_levels_are_quarters():
-    assert to_codes(torch.arange(9), 9).tolist() == [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1]
+    assert to_codes(np.arange(9), 9).tolist() == [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1]

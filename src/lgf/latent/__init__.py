@@ -1,1 +1,1 @@
-"""Networks on derivations: autoencoder, discrete flow, guidance. Public functions take and return arrays."""
+"""Trained networks on derivations, run by NumPy: autoencoder, discrete flow, guidance."""

@@ -1,23 +1,24 @@
-"""Grammar quantisation autoencoder: derivations <-> tokens, and its training losses."""
+"""Grammar quantisation autoencoder: derivations <-> tokens."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
-from torch import Tensor
 
 from lgf.errors import LgfError
 from lgf.grammar import Extent, Grammar, extent, unpad
-from lgf.latent.block_autoencoder import BlockAutoencoder
+from lgf.latent.block_autoencoder import BlockAutoencoder, block_shapes
+from lgf.latent.layers import Array, Shapes, Weights
 from lgf.latent.layout import Layout
-from lgf.latent.quantisation import bounded, quantised, to_codes, to_tokens
-from lgf.latent.sequence_autoencoder import SequenceAutoencoder
+from lgf.latent.quantisation import bounded, to_codes, to_tokens
+from lgf.latent.sequence_autoencoder import SequenceAutoencoder, sequence_shapes
 from lgf.settings.ranges import Count, Weight
 
 Autoencoder = BlockAutoencoder | SequenceAutoencoder
+CHANNELS = 4
+ROWS = 512  # encoded or decoded at a time
 
 
 @dataclass(frozen=True)
@@ -40,83 +41,73 @@ class AutoencoderSettings:
     weight: Weight = 1e-3
 
 
-CHANNELS = 4
+@dataclass(frozen=True)
+class Design:
+    """An autoencoder without its weights; `extent` is None for `sequence`, which holds any sentence."""
+
+    grammar: Grammar
+    settings: AutoencoderSettings
+    extent: Extent | None
+
+    def __post_init__(self):
+        if self.settings.architecture != "sequence" and (self.settings.architecture != "blocks" or not self.extent):
+            raise LgfError(
+                f"architecture is {self.settings.architecture!r}; give 'sequence', or 'blocks' and an extent."
+            )
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of its tokens."""
+        settings, size = self.settings, self.extent
+        if size is None:
+            return Layout(settings.positions * CHANNELS, levels=settings.levels)
+        header = settings.header_tokens if size.header else 0
+        return Layout(header, size.summands, settings.summand_tokens, settings.levels)
+
+    def shapes(self) -> Shapes:
+        """The names and shapes of its weights."""
+        if self.extent is None:
+            return sequence_shapes(self.grammar, self.layout)
+        return block_shapes(self.grammar, self.layout, self.extent, self.settings.width, self.settings.depth)
+
+    def with_weights(self, weights: Weights) -> Autoencoder:
+        """The autoencoder with these weights."""
+        if self.extent is None:
+            return SequenceAutoencoder(self.grammar, self.layout, weights)
+        return BlockAutoencoder(self.grammar, self.layout, self.extent, self.settings.depth, weights)
 
 
-def new_autoencoder(grammar: Grammar, settings: AutoencoderSettings, derivations: ArrayLike) -> Autoencoder:
-    """An untrained autoencoder, large enough for the padded derivations."""
+def design(grammar: Grammar, settings: AutoencoderSettings, derivations: ArrayLike) -> Design:
+    """The autoencoder of these settings that is large enough for the padded derivations."""
     size = None if settings.architecture == "sequence" else extent(grammar, unpad(grammar, derivations))
-    return empty_autoencoder(grammar, settings, size)
+    return Design(grammar, settings, size)
 
 
-def empty_autoencoder(grammar: Grammar, settings: AutoencoderSettings, size: Extent | None) -> Autoencoder:
-    """An untrained autoencoder; `blocks` holds sentences of that extent, `sequence` any sentence."""
-    if settings.architecture == "sequence":
-        return SequenceAutoencoder(grammar, Layout(settings.positions * CHANNELS, levels=settings.levels))
-    if settings.architecture != "blocks" or size is None:
-        raise LgfError(f"architecture is {settings.architecture!r}; give 'sequence', or 'blocks' and an extent.")
-    layout = Layout(
-        settings.header_tokens if size.header else 0, size.summands, settings.summand_tokens, settings.levels
-    )
-    return BlockAutoencoder(grammar, layout, size, settings.width, settings.depth)
-
-
-@torch.no_grad()
 def encode(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.int8]:
     """Tokens [n, D] of padded derivations [n, max_length]."""
-    levels = model.layout.levels
-    parts = [
-        to_tokens(quantised(model.latent(part), levels), levels) for part in model.arrange(derivations).split(2048)
-    ]
-    return torch.cat(parts).numpy().astype(np.int8)
+    arranged = model.arrange(derivations)
+    parts = [to_tokens(model.latent(part), model.layout.levels) for part in _split(arranged)]
+    return np.concatenate([np.empty((0, model.layout.tokens), np.int8), *parts])
 
 
-@torch.no_grad()
 def decode(
     model: Autoencoder, tokens: ArrayLike, allowed: ArrayLike | None = None, max_order: int | None = None
 ) -> NDArray[np.int32]:
     """Padded derivations [n, max_length] of tokens [n, D]. They are always complete and use allowed rules only."""
-    codes = to_codes(torch.as_tensor(np.asarray(tokens), dtype=torch.long), model.layout.levels)
-    return np.concatenate([model.derive(part, allowed, max_order) for part in codes.split(512)])
+    codes = to_codes(np.asarray(tokens), model.layout.levels)
+    parts = [model.derive(part, allowed, max_order) for part in _split(codes)]
+    return np.concatenate([np.empty((0, model.grammar.max_length), np.int32), *parts])
 
 
-@torch.no_grad()
-def latent(model: Autoencoder, derivations: ArrayLike) -> NDArray[np.float32]:
+def latent(model: Autoencoder, derivations: ArrayLike) -> Array:
     """Bounded, unrounded latent vectors of padded derivations; the behavioural loss shapes their distances."""
-    parts = [model.place(_bounded(model, model.latent(part))) for part in model.arrange(derivations).split(2048)]
-    return torch.cat(parts).numpy()
-
-
-def autoencoder_loss(
-    model: Autoencoder,
-    arranged: Tensor,
-    behaviour: Tensor | None,
-    settings: AutoencoderSettings,
-    practice: Tensor | None = None,
-) -> Tensor:
-    """Reconstruction loss of the arranged and practice rows, plus the behavioural loss of the arranged rows."""
-    rows = arranged if practice is None else torch.cat([arranged, practice])
-    z = model.latent(rows)
-    reconstruction = model.reconstruction_loss(rows, quantised(z, model.layout.levels))
-    if behaviour is None or settings.weight == 0:
-        return reconstruction
-    place = model.place(_bounded(model, z[: len(arranged)]))
-    return reconstruction + settings.weight * behavioural_loss(place, behaviour, settings.scale)
-
-
-def behavioural_loss(z: Tensor, behaviour: Tensor, scale: float) -> Tensor:
-    """Mean over all pairs of (|z_i - z_j| - scale d_VF(i, j))^2, d_VF = max(log |b_i - b_j|^2, 0)."""
-    target = squared_distances(behaviour.double()).clamp(min=1).log().float()
-    return ((squared_distances(z) + 1e-6).sqrt() - scale * target).square().mean()
-
-
-def squared_distances(x: Tensor) -> Tensor:
-    """|x_i - x_j|^2 [n, n] from the Gram matrix, clipped at zero."""
-    gram = x @ x.T
-    squares = gram.diagonal()
-    return (squares[:, None] + squares - 2 * gram).clamp(min=0)
-
-
-def _bounded(model: Autoencoder, z: Tensor) -> Tensor:
     levels = model.layout.levels
-    return bounded(z, levels) / (levels // 2)
+    parts = [
+        model.place(bounded(model.latent(part), levels) / np.float32(levels // 2))
+        for part in _split(model.arrange(derivations))
+    ]
+    return np.concatenate(parts)
+
+
+def _split(rows: NDArray) -> list[NDArray]:
+    return [rows[begin : begin + ROWS] for begin in range(0, len(rows), ROWS)]

@@ -3,182 +3,127 @@
 Changing the tokens of one summand changes only that summand. Summands may be exchanged.
 """
 
-import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+from dataclasses import dataclass
+from functools import cached_property
 
-from lgf.grammar import Blocks, Derivation, Extent, Grammar, decode_blocks, extent, pad, split, unpad
-from lgf.latent.crossover import crossover
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lgf.grammar import Derivation, Extent, Grammar, decode_blocks
+from lgf.latent import arrangement
+from lgf.latent.layers import (
+    Array,
+    Shapes,
+    Weights,
+    layer_norm,
+    linear,
+    linear_shapes,
+    named,
+    norm_shapes,
+    row_sum,
+    silu,
+)
 from lgf.latent.layout import Layout
 from lgf.latent.rule_slots import left_sides, logits_by_position, occurrences, used_once
 
 
-class BlockAutoencoder(nn.Module):
+@dataclass(frozen=True)
+class BlockAutoencoder:
     """Rules of header and summands <-> codes. `arrange` makes [n, header + summands * summand] rule numbers."""
 
-    rivals: Tensor
-    left_sides: Tensor
-    once: Tensor
+    grammar: Grammar
+    layout: Layout
+    extent: Extent
+    depth: int
+    weights: Weights
 
-    def __init__(self, grammar: Grammar, layout: Layout, extent: Extent, width: int, depth: int):
-        super().__init__()
-        self.grammar = grammar
-        self.layout = layout
-        self.extent = extent
-        rules = grammar.n_rules + 1
-        self.header = _Coder(extent.header, rules, layout.header, width, depth) if layout.header else None
-        self.summand = _Coder(extent.summand, rules, layout.summand, width, depth)
-        self.register_buffer("rivals", _rivals(grammar), persistent=False)
-        self.register_buffer("left_sides", left_sides(grammar), persistent=False)
-        self.register_buffer("once", used_once(grammar), persistent=False)
+    @cached_property
+    def left_sides(self) -> NDArray[np.int64]:
+        """The number of each rule's left-hand side."""
+        return left_sides(self.grammar)
+
+    @cached_property
+    def once(self) -> NDArray[np.bool_]:
+        """Whether a header uses a rule's left-hand side at most once."""
+        return used_once(self.grammar)
 
     def fits(self, derivation: Derivation) -> bool:
         """Whether the sentence fits into the model."""
-        return self._holds(split(self.grammar, derivation))
+        return arrangement.fits(self.grammar, self.extent, derivation)
 
-    def _holds(self, blocks: Blocks) -> bool:
-        size = self.extent
-        return (
-            len(blocks.header) <= size.header
-            and len(blocks.summands) <= size.summands
-            and all(len(summand) <= size.summand for summand in blocks.summands)
-        )
-
-    def arrange(self, derivations: ArrayLike) -> Tensor:
+    def arrange(self, derivations: ArrayLike) -> NDArray[np.int64]:
         """Rows of rule numbers, split into header and summands; absent slots are padding."""
-        size, padding = self.extent, self.grammar.n_rules
-        rows = unpad(self.grammar, derivations)
-        out = np.full((len(rows), size.header + size.summands * size.summand), padding)
-        for row, derivation in zip(out, rows, strict=True):
-            blocks = split(self.grammar, derivation)
-            if not self._holds(blocks):
-                actual = extent(self.grammar, [derivation])
-                raise ValueError(f"a sentence has {actual} but the model holds at most {size}; leave it out.")
-            row[: len(blocks.header)] = blocks.header
-            for slot, summand in enumerate(blocks.summands):
-                begin = size.header + slot * size.summand
-                row[begin : begin + len(summand)] = summand
-        return torch.from_numpy(out)
+        return arrangement.arrange(self.grammar, self.extent, derivations)
 
-    def recombined(self, arranged: Tensor, n: int) -> Tensor:
-        """`n` rows recombined from the headers and first summands of these rows, drawn by torch's current generator.
-
-        Rows from `practice` hold each block equally often, so rare blocks are learned as well as frequent ones.
-        """
-        header, summands = self._cut(arranged)
-        slots = torch.randint(len(arranged), (n, self.extent.summands))
-        heads = header[torch.randint(len(arranged), (n,))]
-        return torch.cat([heads, summands[:, 0][slots].flatten(1)], 1)
-
-    def practice(self, arranged: Tensor, crossings: int, rng: np.random.Generator) -> Tensor:
-        """Rows that hold every header, and every summand in the first slot, about equally often.
-
-        `crossings` exchanges of subtrees add new summands, because a corpus never contains all of them.
-        """
-        header, summands = self._cut(arranged)
-        heads = header.unique(dim=0) if self.extent.header else header[:1]
-        blocks = summands.flatten(0, 1).unique(dim=0)
-        known = [summand for summand in unpad(self.grammar, blocks.numpy()) if summand]
-        new = crossover(self.grammar, known, crossings, rng, self.extent.summand)
-        blocks = torch.cat([blocks, torch.from_numpy(pad(self.grammar, new, self.extent.summand)).long()]).unique(dim=0)
-        n = max(len(heads), len(blocks))
-        rows = torch.full((n, arranged.shape[1]), self.grammar.n_rules)
-        head, slots = self._cut(rows)
-        head[:] = heads[torch.arange(n) % len(heads)]
-        slots[:, 0] = blocks[torch.arange(n) % len(blocks)]
-        return rows
-
-    def place(self, z: Tensor) -> Tensor:
+    def place(self, z: Array) -> Array:
         """Vectors of rows z [n, D] for measuring distances. Slots are summed, so their order does not matter."""
         header, slots = self.layout.cut(z)
-        return torch.cat([header, slots.sum(1)], 1)
+        return np.concatenate([header, slots.sum(1)], 1)
 
-    def latent(self, arranged: Tensor) -> Tensor:
+    def latent(self, arranged: NDArray[np.int64]) -> Array:
         """The latent z [n, D], neither bounded nor rounded."""
-        header, summands = self._cut(arranged)
-        parts = [] if self.header is None else [self.header.encode(header, self._header_places(header))]
-        slots = self.summand.encode(summands, occurrences(self.left_sides, summands))
-        return torch.cat([*parts, slots.flatten(1)], 1)
+        size = self.extent
+        header = arranged[:, : size.header]
+        summands = arranged[:, size.header :].reshape(-1, size.summand)
+        parts = []
+        if self.layout.header:
+            places = np.where(self.once[header], 0, np.arange(size.header))
+            parts.append(self._encoded("header", header, places))
+        # Many slots hold the same summand, and most are absent.
+        distinct, which = np.unique(summands, axis=0, return_inverse=True)
+        slots = self._encoded("summand", distinct, occurrences(self.left_sides, distinct))[which.ravel()]
+        return np.concatenate([*parts, slots.reshape(len(arranged), -1)], 1)
 
-    def reconstruction_loss(self, arranged: Tensor, codes: Tensor) -> Tensor:
-        """Mean cross-entropy over the rules that compete with the true one, where there is a choice.
-
-        The first place of a slot always has a choice: the padding rule there means that the slot is absent.
-        """
-        padding = self.grammar.n_rules
-        header, summands = self._cut(arranged)
-        head, slots = self.layout.cut(codes)
-        competing = self.rivals[summands]
-        competing[:, :, 1:] &= (summands[:, :, 1:] != padding)[..., None]
-        competing[:, :, 0] = self.rivals[padding]
-        logits = self.summand.decode(slots)
-        entropy = _cross_entropy(logits, summands, occurrences(self.left_sides, summands), competing)
-        if self.header is not None:
-            competing = self.rivals[header] & (header != padding)[..., None]
-            header_entropy = _cross_entropy(self.header.decode(head), header, self._header_places(header), competing)
-            entropy = torch.cat([entropy, header_entropy])
-        return entropy.mean()
-
-    def derive(self, codes: Tensor, allowed: ArrayLike | None, max_order: int | None) -> NDArray[np.int32]:
+    def derive(self, codes: Array, allowed: ArrayLike | None, max_order: int | None) -> NDArray[np.int32]:
         """Padded, complete derivations of the codes."""
         head, slots = self.layout.cut(codes)
-        logits = self.summand.decode(slots).numpy()
-        summands = logits_by_position(self.grammar, logits.reshape(-1, *logits.shape[2:]), allowed, max_order)
-        header = torch.zeros(len(codes), 0, self.grammar.n_rules + 1)
-        if self.header is not None:
-            header = self.header.decode(head)
-            header = torch.where(self.once, header[:, :1], header)
-        return decode_blocks(self.grammar, header.numpy(), summands.reshape(logits.shape), allowed, max_order)
+        distinct, which = np.unique(slots.reshape(-1, self.layout.summand), axis=0, return_inverse=True)
+        logits = self.decoded("summand", distinct)
+        summands = logits_by_position(self.grammar, logits, allowed, max_order)[which.ravel()]
+        header = np.zeros((len(codes), 0, self._rules), dtype=np.float32)
+        if self.layout.header:
+            header = self.decoded("header", head)
+            header = np.where(self.once, header[:, :1], header)
+        summands = summands.reshape(len(codes), self.layout.slots, *logits.shape[1:])
+        return decode_blocks(self.grammar, header, summands, allowed, max_order)
 
-    def _header_places(self, header: Tensor) -> Tensor:
-        return torch.where(self.once[header], 0, torch.arange(header.shape[-1]))
+    @property
+    def _rules(self) -> int:
+        return self.grammar.n_rules + 1
 
-    def _cut(self, arranged: Tensor) -> tuple[Tensor, Tensor]:
-        size = self.extent
-        return arranged[:, : size.header], arranged[:, size.header :].unflatten(1, (size.summands, size.summand))
+    def _encoded(self, coder: str, sequence: NDArray[np.int64], places: NDArray[np.int64]) -> Array:
+        """Latent [..., tokens] of rule numbers [..., length] and their places; one unit per (place, rule)."""
+        x = row_sum(self.weights[f"{coder}.enter.weight"], places * self._rules + sequence)
+        for layer in range(self.depth):
+            x = self._residual(f"{coder}.down.{layer}", x)
+        return linear(self.weights, f"{coder}.down.{self.depth}", x)
 
-
-class _Coder(nn.Module):
-    """Rule numbers [..., length] and their places <-> latent [..., tokens]; one network unit per (place, rule)."""
-
-    def __init__(self, length: int, rules: int, tokens: int, width: int, depth: int):
-        super().__init__()
-        self.rules = rules
-        self.enter = nn.Embedding(length * rules, width)
-        self.down = nn.Sequential(*(_Residual(width) for _ in range(depth)), nn.Linear(width, tokens))
-        self.up = nn.Sequential(nn.Linear(tokens, width), *(_Residual(width) for _ in range(depth)))
-        self.leave = nn.Linear(width, length * rules)
-
-    def encode(self, sequence: Tensor, places: Tensor) -> Tensor:
-        return self.down(self.enter(places * self.rules + sequence).sum(-2))
-
-    def decode(self, codes: Tensor) -> Tensor:
+    def decoded(self, coder: str, codes: Array) -> Array:
         """Logits [..., length, rules] by place."""
-        return self.leave(self.up(codes)).unflatten(-1, (-1, self.rules))
+        x = linear(self.weights, f"{coder}.up.0", codes)
+        for layer in range(self.depth):
+            x = self._residual(f"{coder}.up.{layer + 1}", x)
+        return linear(self.weights, f"{coder}.leave", x).reshape(*codes.shape[:-1], -1, self._rules)
+
+    def _residual(self, name: str, x: Array) -> Array:
+        normed = layer_norm(self.weights, f"{name}.inner.0", x)
+        return x + linear(self.weights, f"{name}.inner.3", silu(linear(self.weights, f"{name}.inner.1", normed)))
 
 
-class _Residual(nn.Module):
-    def __init__(self, width: int):
-        super().__init__()
-        self.inner = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.inner(x)
-
-
-def _rivals(grammar: Grammar) -> Tensor:
-    """[R, R]: rules that share a left-hand side; padding competes with the first rules of a summand."""
-    sides = [rule.lhs for rule in grammar.rules] + [grammar.summand[0]]
-    table = torch.tensor([[a == b for b in sides] for a in sides])
-    table[:-1, -1] = False
-    return table
+def block_shapes(grammar: Grammar, layout: Layout, extent: Extent, width: int, depth: int) -> Shapes:
+    """The names and shapes of a block autoencoder's weights."""
+    shapes = _coder_shapes(extent.summand, grammar.n_rules + 1, layout.summand, width, depth, "summand")
+    if layout.header:
+        shapes |= _coder_shapes(extent.header, grammar.n_rules + 1, layout.header, width, depth, "header")
+    return shapes
 
 
-def _cross_entropy(logits: Tensor, target: Tensor, places: Tensor, competing: Tensor) -> Tensor:
-    """-log p of the target among the competing rules, where there are at least two; logits are read at its place."""
-    chosen = competing.sum(-1) > 1
-    row = torch.arange(chosen[..., 0].numel()).view(*chosen.shape[:-1], 1) * logits.shape[-2] + places
-    # The gradient of an embedding is much cheaper than that of indexing.
-    scores = nn.functional.embedding(row[chosen], logits.flatten(0, -2)).masked_fill(~competing[chosen], -torch.inf)
-    return nn.functional.cross_entropy(scores, target[chosen], reduction="none")
+def _coder_shapes(length: int, rules: int, tokens: int, width: int, depth: int, name: str) -> Shapes:
+    shapes = {"enter.weight": (length * rules, width)}
+    shapes |= named(f"down.{depth}", linear_shapes(width, tokens)) | named("up.0", linear_shapes(tokens, width))
+    shapes |= named("leave", linear_shapes(width, length * rules))
+    for residual in [f"down.{i}" for i in range(depth)] + [f"up.{i + 1}" for i in range(depth)]:
+        shapes |= named(f"{residual}.inner.0", norm_shapes(width))
+        shapes |= named(f"{residual}.inner.1", linear_shapes(width, width))
+        shapes |= named(f"{residual}.inner.3", linear_shapes(width, width))
+    return named(name, shapes)

@@ -1,6 +1,6 @@
 """A trained model in one folder: weights as safetensors in half precision, everything else as JSON.
 
-`model.json` describes the networks. Loading builds them and rejects weights of other names, shapes, types or hashes.
+`model.json` describes the networks. Loading rejects weights of other names, shapes, types or hashes than it says.
 Nothing is unpickled.
 """
 
@@ -12,25 +12,26 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor, nn
+from safetensors.numpy import load, save
 
 from lgf.errors import LgfError, quoted
 from lgf.grammar import Extent, Grammar, read_grammar
-from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, decode, empty_autoencoder
+from lgf.latent.autoencoder import Autoencoder, AutoencoderSettings, Design, decode
 from lgf.latent.block_autoencoder import BlockAutoencoder
-from lgf.latent.flow import Denoiser, DenoiserSettings, Noise
-from lgf.latent.guidance import Predictor
+from lgf.latent.denoiser import Denoiser, DenoiserSettings, Noise, denoiser_shapes
+from lgf.latent.layers import Array, Shapes, Weights, below, named
+from lgf.latent.predictor import Predictor, predictor_shapes
 
 FORMAT = 1
 LARGEST = 100_000_000  # bytes; enough for the paper's perceptron
 _FACTS = "model.json"
 _WEIGHTS = "weights.safetensors"
 DEEPEST = 64  # most layers of a network
-# Errors caused by a damaged model.json; torch raises RuntimeError for invalid sizes.
-_DAMAGED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+HALF = np.dtype(np.float16)
+# Errors caused by a damaged model.json.
+_DAMAGED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class ModelBundle:
 
 def save_bundle(bundle: ModelBundle, folder: str | Path) -> None:
     """Writes the bundle into the folder; LgfError if it is too large."""
-    weights = save(_half(bundle))
+    weights = save({name: value.astype(HALF) for name, value in _weights(bundle).items()})
     extent = bundle.autoencoder.extent if isinstance(bundle.autoencoder, BlockAutoencoder) else None
     facts = {
         "format": FORMAT,
@@ -131,11 +132,10 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     deepest = max(facts["autoencoder"]["depth"], facts["denoiser"]["depth"], len(facts["predictors"]))
     if deepest > DEEPEST:
         raise LgfError(f"has {deepest} layers or predictors, at most {DEEPEST} are built")
-    tensors = _tensors(weights)
-    with torch.device("meta"):  # checks the shapes before memory is allocated
-        _check(_networks(facts, grammar), tensors)
-    bundle = _networks(facts, grammar)
-    _fill(bundle, tensors)
+    plan = _Plan.read(facts, grammar)
+    arrays = _arrays(weights)
+    _check(plan.shapes(), arrays)
+    bundle = plan.with_weights(facts, {name: value.astype(np.float32) for name, value in arrays.items()})
     _check_sizes(bundle)
     return bundle
 
@@ -146,73 +146,79 @@ def _read_limited(file: Any) -> bytes:
         return opened.read(LARGEST + 1)
 
 
-def _networks(facts: dict[str, Any], grammar: Grammar) -> ModelBundle:
-    """The bundle that the facts describe, untrained."""
-    settings = AutoencoderSettings(**facts["autoencoder"])
-    extent = facts["extent"] and Extent(**facts["extent"])
-    if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
-        raise LgfError("has an extent that no sentence of its grammar has")
-    autoencoder = empty_autoencoder(grammar, settings, extent)
-    described = dict(facts["denoiser"])
-    described["noise"] = Noise(described["noise"])
-    denoiser = Denoiser(autoencoder.layout, DenoiserSettings(**described))
-    predictors = {
-        str(name): Predictor(autoencoder.layout, p["classes"], p["width"], denoiser.kind)
-        for name, p in facts["predictors"].items()
-    }
-    return ModelBundle(
-        facts["name"], grammar, settings, autoencoder, denoiser, predictors,
-        facts["recipe"], facts["metrics"], facts["seed"], facts["versions"],
-    )  # fmt: skip
+@dataclass(frozen=True)
+class _Plan:
+    """The networks of a bundle without their weights; predictors are (classes, width) by name."""
+
+    autoencoder: Design
+    denoiser: DenoiserSettings
+    predictors: Mapping[str, tuple[int, int]]
+
+    @staticmethod
+    def read(facts: dict[str, Any], grammar: Grammar) -> "_Plan":
+        """The networks that the facts describe."""
+        extent = facts["extent"] and Extent(**facts["extent"])
+        if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
+            raise LgfError("has an extent that no sentence of its grammar has")
+        design = Design(grammar, AutoencoderSettings(**facts["autoencoder"]), extent)
+        described = dict(facts["denoiser"])
+        described["noise"] = Noise(described["noise"])
+        predictors = {str(name): (p["classes"], p["width"]) for name, p in facts["predictors"].items()}
+        return _Plan(design, DenoiserSettings(**described), predictors)
+
+    def shapes(self) -> Shapes:
+        """The names and shapes of all weights."""
+        layout = self.autoencoder.layout
+        shapes = named("autoencoder", self.autoencoder.shapes())
+        shapes |= named("denoiser", denoiser_shapes(layout, self.denoiser))
+        for name, (classes, width) in self.predictors.items():
+            shapes |= named(f"predictors.{name}", predictor_shapes(layout, classes, width))
+        return shapes
+
+    def with_weights(self, facts: dict[str, Any], weights: Weights) -> ModelBundle:
+        """The bundle with these weights."""
+        design, layout, noise = self.autoencoder, self.autoencoder.layout, self.denoiser.noise
+        predictors = {
+            name: Predictor(layout, classes, width, noise, below(weights, f"predictors.{name}"))
+            for name, (classes, width) in self.predictors.items()
+        }
+        return ModelBundle(
+            facts["name"], design.grammar, design.settings, design.with_weights(below(weights, "autoencoder")),
+            Denoiser(layout, self.denoiser, below(weights, "denoiser")), predictors,
+            facts["recipe"], facts["metrics"], facts["seed"], facts["versions"],
+        )  # fmt: skip
 
 
-def _modules(bundle: ModelBundle) -> dict[str, nn.Module]:
-    static = {f"predictors.{name}": predictor for name, predictor in bundle.predictors.items()}
-    return {"autoencoder": bundle.autoencoder, "denoiser": bundle.denoiser, **static}
+def _weights(bundle: ModelBundle) -> dict[str, Array]:
+    networks = {f"predictors.{name}": predictor for name, predictor in bundle.predictors.items()}
+    networks |= {"autoencoder": bundle.autoencoder, "denoiser": bundle.denoiser}
+    return {f"{part}.{name}": value for part, network in networks.items() for name, value in network.weights.items()}
 
 
-def _half(bundle: ModelBundle) -> dict[str, Tensor]:
-    return {
-        f"{part}.{name}": (value.half() if value.is_floating_point() else value).contiguous()
-        for part, module in _modules(bundle).items()
-        for name, value in module.state_dict().items()
-    }
-
-
-def _tensors(weights: bytes) -> dict[str, Tensor]:
+def _arrays(weights: bytes) -> dict[str, np.ndarray]:
     try:
         return load(weights)
-    except SafetensorError as error:
+    except (SafetensorError, KeyError) as error:  # a KeyError for types that NumPy lacks
         raise LgfError(f"has weights that are not safetensors ({str(error)!r})") from error
 
 
-def _check(bundle: ModelBundle, tensors: dict[str, Tensor]) -> None:
-    """Raises LgfError unless the tensors are finite and match the networks by name, shape and type."""
-    expected = _half(bundle)
-    if tensors.keys() != expected.keys():
-        odd = sorted(tensors.keys() ^ expected.keys())[0]
+def _check(expected: Shapes, arrays: dict[str, np.ndarray]) -> None:
+    """Raises LgfError unless the arrays are finite and match the networks by name, shape and type."""
+    if arrays.keys() != expected.keys():
+        odd = sorted(arrays.keys() ^ expected.keys())[0]
         raise LgfError(f"has other weights than its description says, {odd!r} among them")
-    for name, value in expected.items():
-        if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
-            raise LgfError(
-                f"has {name!r} of {tuple(tensors[name].shape)} {tensors[name].dtype}, "
-                f"expected {tuple(value.shape)} {value.dtype}"
-            )
-        if not tensors[name].isfinite().all():
+    for name, shape in expected.items():
+        value = arrays[name]
+        if value.shape != shape or value.dtype != HALF:
+            raise LgfError(f"has {name!r} of {value.shape} {value.dtype}, expected {shape} {HALF}")
+        if not np.isfinite(value).all():
             raise LgfError(f"has weights that are not finite, {name!r} among them")
 
 
-def _fill(bundle: ModelBundle, tensors: dict[str, Tensor]) -> None:
-    """Loads the weights into the networks."""
-    for part, module in _modules(bundle).items():
-        weights = {name: tensors[f"{part}.{name}"] for name in module.state_dict()}
-        module.load_state_dict({name: v.float() if v.is_floating_point() else v for name, v in weights.items()})
-        module.eval()
-
-
-@torch.no_grad()
 def _check_sizes(bundle: ModelBundle) -> None:
     """Runs the networks on one row of tokens, so that inconsistent sizes fail at loading."""
-    tokens = torch.zeros(1, bundle.autoencoder.layout.tokens, dtype=torch.long)
-    bundle.denoiser(tokens, torch.zeros(1))
+    tokens, time = np.zeros((1, bundle.autoencoder.layout.tokens), dtype=np.int64), np.zeros(1, dtype=np.float32)
+    bundle.denoiser(tokens, time)
+    for predictor in bundle.predictors.values():
+        predictor(tokens, time)
     decode(bundle.autoencoder, tokens)

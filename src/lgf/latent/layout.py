@@ -1,11 +1,10 @@
 """The layout of a sentence's tokens: a header block and one exchangeable block per summand slot."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 HEADER = -1
 """The block number of the header; slots are numbered from 0."""
@@ -40,14 +39,6 @@ class Layout:
         slots = np.repeat(np.arange(self.slots), self.summand)
         return np.concatenate([np.full(self.header, HEADER), slots])
 
-    def cut(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(header [n, header, ...], slots [n, slots, summand, ...]) of values [n, tokens, ...]."""
-        return x[:, : self.header], x[:, self.header :].unflatten(1, (self.slots, self.summand))
-
-    def shuffled(self, tokens: Tensor) -> Tensor:
-        """The tokens [n, tokens] with the slots of each row in a random order, by torch's current generator."""
-        if self.slots < 2:
-            return tokens
-        header, slots = self.cut(tokens)
-        order = torch.rand(slots.shape[:2]).argsort(1)[:, :, None].expand_as(slots)
-        return torch.cat([header, slots.gather(1, order).flatten(1)], 1)
+    def cut(self, x: Any) -> tuple[Any, Any]:
+        """(header [n, header, ...], slots [n, slots, summand, ...]) of an array or tensor [n, tokens, ...]."""
+        return x[:, : self.header], x[:, self.header :].reshape(len(x), self.slots, self.summand, *x.shape[2:])

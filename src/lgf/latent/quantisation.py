@@ -2,30 +2,26 @@
 
 import math
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+
+from lgf.latent.layers import Array
 
 EPSILON = 1e-3
 
 
-def bounded(z: Tensor, levels: int) -> Tensor:
+def bounded(z: Array, levels: int) -> Array:
     """b(z) = tanh(z + atanh(o / h)) h - o, within half a level of the outermost levels, before rounding."""
     half = (levels - 1) * (1 + EPSILON) / 2
     offset = 0.0 if levels % 2 else 0.5
-    return torch.tanh(z + math.atanh(offset / half)) * half - offset
+    return np.tanh(z + np.float32(math.atanh(offset / half))) * np.float32(half) - np.float32(offset)
 
 
-def quantised(z: Tensor, levels: int) -> Tensor:
-    """The codes of z, from -1 to 1, rounded to levels; the gradient ignores the rounding (straight-through)."""
-    b = bounded(z, levels)
-    return (b + (b.round() - b).detach()) / (levels // 2)
+def to_tokens(z: Array, levels: int) -> NDArray[np.int8]:
+    """The level numbers 0 .. levels - 1 of the latent z."""
+    return (np.rint(bounded(z, levels)) + levels // 2).astype(np.int8)
 
 
-def to_tokens(codes: Tensor, levels: int) -> Tensor:
-    """The level numbers 0 .. levels - 1 of codes."""
-    return (codes * (levels // 2)).round().long() + levels // 2
-
-
-def to_codes(tokens: Tensor, levels: int) -> Tensor:
-    """The codes of level numbers: the inverse of `to_tokens`."""
-    return (tokens - levels // 2) / (levels // 2)
+def to_codes(tokens: NDArray[np.integer], levels: int) -> Array:
+    """The codes from -1 to 1 of level numbers."""
+    return ((tokens.astype(np.float32) - levels // 2) / (levels // 2)).astype(np.float32)

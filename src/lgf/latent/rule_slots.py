@@ -6,10 +6,8 @@ one slot for all positions. Other header choices are identified by their positio
 """
 
 import numpy as np
-import torch
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from lgf.compilation import CACHED
 from lgf.grammar import Grammar
@@ -19,19 +17,19 @@ from lgf.grammar.machine import admissible, expand
 from lgf.grammar.tables import start_symbols, tables
 
 
-def left_sides(grammar: Grammar) -> Tensor:
+def left_sides(grammar: Grammar) -> NDArray[np.int64]:
     """The number of each rule's left-hand side; the padding rule has its own."""
     names = [*grammar.nonterminals, ""]
-    return torch.tensor([names.index(rule.lhs) for rule in grammar.rules] + [len(names) - 1])
+    return np.array([names.index(rule.lhs) for rule in grammar.rules] + [len(names) - 1])
 
 
-def occurrences(left_sides: Tensor, sequence: Tensor) -> Tensor:
+def occurrences(left_sides: NDArray[np.int64], sequence: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each position of sequences [..., L], how often its nonterminal was rewritten before."""
     here = left_sides[sequence]
-    return (here[..., :, None] == here[..., None, :]).tril(-1).sum(-1)
+    return np.tril(here[..., :, None] == here[..., None, :], -1).sum(-1)
 
 
-def used_once(grammar: Grammar) -> Tensor:
+def used_once(grammar: Grammar) -> NDArray[np.bool_]:
     """For each rule and padding, whether a header uses its left-hand side at most once in any sentence."""
     bodies = [[item for item in items if isinstance(item, str)] for items in header_items(grammar)]
     most = {name: dict.fromkeys(grammar.nonterminals, 0) for name in grammar.nonterminals}
@@ -40,7 +38,7 @@ def used_once(grammar: Grammar) -> Tensor:
             for name in most:
                 count = (rule.lhs == name) + sum(most[symbol][name] for symbol in body)
                 most[rule.lhs][name] = max(most[rule.lhs][name], min(count, 2))
-    return torch.tensor([most[grammar.start][rule.lhs] <= 1 for rule in grammar.rules] + [False])
+    return np.array([most[grammar.start][rule.lhs] <= 1 for rule in grammar.rules] + [False])
 
 
 def logits_by_position(

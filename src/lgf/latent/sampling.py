@@ -4,19 +4,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
-from torch.nn import functional
 
-from lgf.latent.flow import Denoiser, Noise, noise
+from lgf.latent.denoiser import Denoiser, Noise, noise
 from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
+from lgf.latent.layers import Array, softmax
 from lgf.settings.flow import SamplingSettings
 
-LARGEST_LOG_RATIO = 80.0
+LARGEST_LOG_RATIO = np.float32(80.0)
+LATEST_START = 1 - 1e-6
 FINE = 100  # default number of steps for a chain that needs time steps
 
 DEFAULTS = SamplingSettings()
+Tokens = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 def sample(
@@ -45,28 +46,25 @@ def resample(
     The chain starts at `time`, one number or one per row; None means the share of unmasked tokens.
     """
     layout = denoiser.layout
-    known = torch.as_tensor(np.asarray(tokens), dtype=torch.long)
-    hidden = torch.as_tensor(np.array(masked), dtype=torch.bool)
+    known = np.asarray(tokens, dtype=np.int64)
+    hidden = np.asarray(masked, dtype=bool)
     if known.ndim != 2 or known.shape != hidden.shape or known.shape[1] != layout.tokens:
         raise ValueError(
-            f"tokens have shape {tuple(known.shape)} and masked {tuple(hidden.shape)}; "
-            f"the model needs [n, {layout.tokens}] for both."
+            f"tokens have shape {known.shape} and masked {hidden.shape}; the model needs [n, {layout.tokens}] for both."
         )
     if ((known < 0) | (known >= layout.levels))[~hidden].any():
         raise ValueError(f"tokens must be levels 0 to {layout.levels - 1}; mark what is to be sampled in masked.")
-    start = 1 - hidden.double().mean(1) if time is None else torch.as_tensor(np.array(time, dtype=float))
-    start = start.clamp(max=1 - 1e-6).expand(len(known)).float()
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.where(hidden, noise(layout, denoiser.kind, tuple(known.shape), generator), known)
-    chain = _Chain(denoiser, guides, settings, generator)
+    start = 1 - hidden.mean(1) if time is None else np.asarray(time, dtype=float)
+    start = np.broadcast_to(np.minimum(start, LATEST_START), len(known)).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    x = np.where(hidden, noise(layout, denoiser.kind, known.shape, rng), known)
+    chain = _Chain(denoiser, guides, settings, rng)
     final = denoiser.kind == Noise.MASK and settings.eta == 0  # a token that was drawn does not change again
     walk = _walk if not final else _unmask if settings.steps is None else _unmask_in_steps
-    was_training = denoiser.training
-    denoiser.eval()
-    for rows in torch.arange(len(x)).split(settings.batch):
+    for begin in range(0, len(x), settings.batch):
+        rows = slice(begin, begin + settings.batch)
         x[rows] = walk(chain, x[rows], ~hidden[rows], start[rows])
-    denoiser.train(was_training)
-    return x.numpy().astype(np.int8)
+    return x.astype(np.int8)
 
 
 class _Chain(NamedTuple):
@@ -75,39 +73,38 @@ class _Chain(NamedTuple):
     denoiser: Denoiser
     guides: Sequence[Guide]
     settings: SamplingSettings
-    generator: torch.Generator
+    rng: np.random.Generator
 
-    def posterior(self, x: Tensor, t: Tensor, guided: Tensor) -> Tensor:
+    def posterior(self, x: Tokens, t: Array, guided: Mask) -> Array:
         """Probabilities p(x_1 | x_t) [n, D, levels] at the set temperature; p(x_1 | x_t, y) where `guided` [n, D].
 
         By Bayes' rule, p(x_1 | x_t, y) = p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It is exact for a masked
         token. Under uniform noise it is an approximation that guides too little.
         """
-        with torch.no_grad():
-            score = self.denoiser(x, t) / self.settings.x1_temperature
+        score = self.denoiser(x, t) / np.float32(self.settings.x1_temperature)
         if self.guides:
             log_ratio = exact_log_ratio if self.settings.exact_guidance else taylor_log_ratio
             ratio = log_ratio(self.guides, x, t, guided)[..., :-1]
-            score = score + ratio.clamp(max=LARGEST_LOG_RATIO)
-        return score.softmax(-1)
+            score = score + np.minimum(ratio, LARGEST_LOG_RATIO)
+        return softmax(score)
 
 
-def _unmask(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> Tensor:
+def _unmask(chain: _Chain, x: Tokens, fixed: Mask, start: Array) -> Tokens:
     """The tokens with the masked ones drawn one after the other, conditional on all before."""
     hidden = (x == chain.denoiser.layout.mask) & ~fixed
-    order = torch.rand(x.shape, generator=chain.generator).masked_fill(~hidden, 2.0).argsort(1)
+    order = np.where(hidden, chain.rng.random(x.shape), 2.0).argsort(1)
     count = hidden.sum(1)
-    every = torch.arange(len(x))
+    every, places = np.arange(len(x)), np.arange(x.shape[1])
     for turn in range(int(count.max()) if len(x) else 0):
         token = order[:, turn]
-        here = functional.one_hot(token, x.shape[1]).bool() & (turn < count)[:, None]
-        t = start + (1 - start) * (turn / count.clamp(min=turn + 1))
-        drawn = _draw(chain.posterior(x, t, here)[every, token], chain.generator)
-        x = torch.where(here, drawn[:, None], x)
+        here = (places == token[:, None]) & (turn < count)[:, None]
+        t = (start + (1 - start) * (turn / np.maximum(count, turn + 1))).astype(np.float32)
+        drawn = _draw(chain.posterior(x, t, here)[every, token], chain.rng)
+        x = np.where(here, drawn[:, None], x)
     return x
 
 
-def _unmask_in_steps(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> Tensor:
+def _unmask_in_steps(chain: _Chain, x: Tokens, fixed: Mask, start: Array) -> Tokens:
     """The tokens with the masked ones drawn in steps, all tokens of a step at once.
 
     Guides change the state that a token jumps to, not the time, so they are evaluated for jumping tokens only.
@@ -115,60 +112,61 @@ def _unmask_in_steps(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> 
     steps = chain.settings.steps or FINE
     hidden = (x == chain.denoiser.layout.mask) & ~fixed
     for step in range(steps):
-        t = start + (1 - start) * (step / steps)
-        jumping = hidden & (torch.rand(x.shape, generator=chain.generator) * (steps - step) < 1)
-        x = torch.where(jumping, _draw(chain.posterior(x, t, jumping), chain.generator), x)
+        t = start + (1 - start) * np.float32(step / steps)
+        jumping = hidden & (chain.rng.random(x.shape) * (steps - step) < 1)
+        x = np.where(jumping, _draw(chain.posterior(x, t, jumping), chain.rng), x)
         hidden &= ~jumping
     return x
 
 
-def _walk(chain: _Chain, x: Tensor, fixed: Tensor, start: Tensor) -> Tensor:
+def _walk(chain: _Chain, x: Tokens, fixed: Mask, start: Array) -> Tokens:
     """The tokens after equal time steps; a token that is still masked takes its most likely state.
 
     Guidance acts on the stochastic part only through p(x_1 | x_t, y), to keep its two directions in balance.
     """
     denoiser, settings = chain.denoiser, chain.settings
     steps = settings.steps or FINE
-    dt = (1 - start) / steps
+    dt = (1 - start) / np.float32(steps)
     for step in range(steps):
         t = start + step * dt
         guided = ~fixed & (x == denoiser.layout.mask) if denoiser.kind == Noise.MASK else ~fixed
         last = step == steps - 1
         rate = jump_rates(denoiser.kind, chain.posterior(x, t, guided), x, t, 0.0 if last else settings.eta)
-        x = torch.where(fixed, x, _jump(rate * dt[:, None, None], x, chain.generator))
-    with torch.no_grad():
-        best = denoiser(x, torch.ones_like(start)).argmax(-1)
-    return torch.where(x == denoiser.layout.mask, best, x)
+        x = np.where(fixed, x, _jump(rate * dt[:, None, None], x, chain.rng))
+    best = denoiser(x, np.ones_like(start)).argmax(-1)
+    return np.where(x == denoiser.layout.mask, best, x)
 
 
-def jump_rates(kind: Noise, p: Tensor, x: Tensor, t: Tensor, eta: float) -> Tensor:
+def jump_rates(kind: Noise, p: Array, x: Tokens, t: Array, eta: float) -> Array:
     """Jump rates [n, D, S] from x [n, D] to each state; p [n, D, levels] is the posterior. The rate to stay is 0.
 
     The rate is the sum of flow and stochasticity `eta`; the latter does not change the marginals.
     """
     levels = p.shape[-1]
     time = t[:, None, None]
-    here = functional.one_hot(x, levels + 1).to(p.dtype)
-    rate = torch.zeros_like(here)
+    here = np.eye(levels + 1, dtype=p.dtype)[x]
+    rate = np.zeros_like(here)
     if kind == Noise.MASK:
         masked = here[..., -1:]
         rate[..., :-1] = masked * p * (1 + eta * time) / (1 - time)
         rate[..., -1:] = (1 - masked) * eta
     else:
-        stays = (p * here[..., :-1]).sum(-1, keepdim=True)
+        stays = (p * here[..., :-1]).sum(-1, keepdims=True)
         rate[..., :-1] = p * (1 + eta + eta * (levels - 1) * time) / (1 - time) + eta * stays
     return rate * (1 - here)
 
 
-def _jump(change: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:
+def _jump(change: Array, x: Tokens, rng: np.random.Generator) -> Tokens:
     """The next states, drawn with the probabilities `change` [n, D, S] of leaving for each state."""
-    change = change / change.sum(-1, keepdim=True).clamp(min=1)
-    stay = (1 - change.sum(-1, keepdim=True)).clamp(min=0)
-    return _draw(change.scatter_add(-1, x[..., None], stay), generator)
+    change = change / np.maximum(change.sum(-1, keepdims=True), 1)
+    stay = np.maximum(1 - change.sum(-1, keepdims=True), 0)
+    there = np.take_along_axis(change, x[..., None], -1)
+    np.put_along_axis(change, x[..., None], there + stay, -1)
+    return _draw(change, rng)
 
 
-def _draw(p: Tensor, generator: torch.Generator) -> Tensor:
+def _draw(p: Array, rng: np.random.Generator) -> Tokens:
     """States [...] drawn with weights p [..., states]."""
     edges = p.cumsum(-1)
-    drawn = torch.rand(p.shape[:-1], generator=generator)[..., None] * edges[..., -1:]
-    return (drawn >= edges).sum(-1).clamp(max=p.shape[-1] - 1)
+    drawn = rng.random(p.shape[:-1])[..., None] * edges[..., -1:]
+    return np.minimum((drawn >= edges).sum(-1), p.shape[-1] - 1)

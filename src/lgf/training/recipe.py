@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lgf.errors import LgfError, quoted
 from lgf.latent.autoencoder import AutoencoderSettings
-from lgf.latent.flow import DenoiserSettings
+from lgf.latent.denoiser import DenoiserSettings
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.settings.toml_tables import described, read_table
 

@@ -14,13 +14,16 @@ import lgf
 from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar, load_grammar, unpad
 from lgf.language.corpus import Corpus, make_corpus
-from lgf.latent.autoencoder import Autoencoder, autoencoder_loss, decode, encode, new_autoencoder
-from lgf.latent.block_autoencoder import BlockAutoencoder
+from lgf.latent.autoencoder import Autoencoder, decode, design, encode
 from lgf.latent.bundle import ModelBundle, load_bundle, save_bundle
-from lgf.latent.flow import Denoiser, flow_loss
-from lgf.latent.guidance import Predictor, predictor_loss
+from lgf.latent.denoiser import Denoiser
 from lgf.latent.metrics import exact_share
+from lgf.latent.predictor import Predictor
 from lgf.latent.sampling import sample
+from lgf.networks import flow, predictor
+from lgf.networks.autoencoder import autoencoder_loss, new_autoencoder
+from lgf.networks.block_autoencoder import BlockAutoencoder
+from lgf.networks.trained_weights import arrays, to_denoiser, to_predictor
 from lgf.training.loop import Progress, fit
 from lgf.training.model_metrics import measure, skeleton
 from lgf.training.recipe import Recipe, load_recipe
@@ -83,9 +86,10 @@ def train_autoencoder(
     """The trained autoencoder; the last `n_held_out` sentences of the corpus are for validation only."""
     settings = plan.autoencoder
     derivations = np.asarray(corpus.derivations, dtype=np.int64)
+    described = design(grammar, settings, derivations)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = new_autoencoder(grammar, settings, derivations)
+        model = new_autoencoder(described)
     arranged = model.arrange(derivations)
     behaviour = torch.from_numpy(np.array(corpus.behaviour))
     n_train = len(arranged) - n_held_out
@@ -103,10 +107,10 @@ def train_autoencoder(
     fit(
         model, loss, n_train, n_held_out, plan.autoencoder.training, plan.seed, stage,
         checkpoint=work and work / f"{stage}.safetensors",
-        exact=lambda: exact_share(model, checked),
+        exact=lambda: exact_share(described.with_weights(arrays(model)), checked),
         progress=progress,
     )  # fmt: skip
-    return model
+    return described.with_weights(arrays(model))
 
 
 def train_denoiser(
@@ -121,13 +125,13 @@ def train_denoiser(
     layout = autoencoder.layout
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = Denoiser(layout, plan.denoiser)
+        model = flow.Denoiser(layout, plan.denoiser)
     fit(
-        model, lambda rows: flow_loss(model, layout.shuffled(tokens[rows])), len(tokens) - n_held_out, n_held_out,
-        plan.denoiser.training, plan.seed, "denoiser",
+        model, lambda rows: flow.flow_loss(model, flow.shuffled(layout, tokens[rows])),
+        len(tokens) - n_held_out, n_held_out, plan.denoiser.training, plan.seed, "denoiser",
         checkpoint=work and work / "denoiser.safetensors", progress=progress,
     )  # fmt: skip
-    return model
+    return to_denoiser(model)
 
 
 def train_predictors(
@@ -177,13 +181,13 @@ def _train_predictor(
 ) -> Predictor:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = Predictor(denoiser.layout, int(labels.max()) + 1, plan.predictors.width, denoiser.kind)
+        model = predictor.Predictor(denoiser.layout, int(labels.max()) + 1, plan.predictors.width, denoiser.kind)
     fit(
-        model, lambda rows: predictor_loss(model, tokens[rows], labels[rows]), len(tokens) - n_held_out, n_held_out,
-        plan.predictors.training, plan.seed, f"predictor of {name}",
+        model, lambda rows: predictor.predictor_loss(model, tokens[rows], labels[rows]),
+        len(tokens) - n_held_out, n_held_out, plan.predictors.training, plan.seed, f"predictor of {name}",
         checkpoint=work and work / f"{name}.safetensors", progress=progress,
     )  # fmt: skip
-    return model
+    return to_predictor(model)
 
 
 def _without_behaviour(

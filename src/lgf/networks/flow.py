@@ -1,35 +1,18 @@
-"""Discrete flow on latent tokens: the path from noise to data, the denoiser p(x_1 | x_t, t), and its loss.
-
-Time runs from 0 (noise) to 1 (data). At time t each token is data with probability t, independently, and
-noise otherwise: the mask state, or a uniformly drawn level.
-"""
-
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Literal
+"""The denoiser p(x_1 | x_t, t) in torch, and its loss."""
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lgf.errors import LgfError
+from lgf.latent.denoiser import DenoiserSettings, Noise
 from lgf.latent.layout import Layout
-from lgf.settings.ranges import Count
 
 
-class Noise(StrEnum):
-    """The state of a token at t = 0."""
-
-    MASK = "mask"
-    UNIFORM = "uniform"
-
-
-def noise(layout: Layout, kind: Noise, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
-    """Tokens at t = 0."""
+def noise(layout: Layout, kind: Noise, shape: tuple[int, ...]) -> Tensor:
+    """Tokens at t = 0, by torch's current generator."""
     if kind == Noise.MASK:
         return torch.full(shape, layout.mask)
-    return torch.randint(layout.levels, shape, generator=generator)
+    return torch.randint(layout.levels, shape)
 
 
 def noised(layout: Layout, kind: Noise, x1: Tensor, t: Tensor) -> Tensor:
@@ -37,23 +20,13 @@ def noised(layout: Layout, kind: Noise, x1: Tensor, t: Tensor) -> Tensor:
     return torch.where(torch.rand(x1.shape) < t[:, None], x1, noise(layout, kind, tuple(x1.shape)))
 
 
-@dataclass(frozen=True)
-class DenoiserSettings:
-    """Size of a denoiser; architecture `blocks` is equivariant under exchange of slots, `mlp` is the paper's.
-
-    The paper's: architecture="mlp", width=5000, depth=2, dropout=0.2.
-    """
-
-    architecture: Literal["blocks", "mlp"] = "blocks"
-    width: Count = 128
-    depth: Count = 3
-    heads: Count = 4
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    noise: Noise = Noise.MASK
-
-    def __post_init__(self):
-        if self.architecture == "blocks" and self.width % self.heads:
-            raise LgfError(f"a width of {self.width} cannot be shared by {self.heads} heads; give a multiple of them.")
+def shuffled(layout: Layout, tokens: Tensor) -> Tensor:
+    """The tokens [n, D] with the slots of each row in a random order, by torch's current generator."""
+    if layout.slots < 2:
+        return tokens
+    header, slots = layout.cut(tokens)
+    order = torch.rand(slots.shape[:2]).argsort(1)[:, :, None].expand_as(slots)
+    return torch.cat([header, slots.gather(1, order).flatten(1)], 1)
 
 
 class Denoiser(nn.Module):
@@ -63,8 +36,6 @@ class Denoiser(nn.Module):
         super().__init__()
         self.layout = layout
         self.settings = settings
-        if settings.architecture not in ("blocks", "mlp"):
-            raise LgfError(f"architecture is {settings.architecture!r}; give 'blocks' or 'mlp'.")
         self.net = (_BlockNet if settings.architecture == "blocks" else _Perceptron)(layout, settings)
 
     @property

@@ -1,0 +1,24 @@
+"""Weights of a torch network as arrays, for the networks of `lgf.latent`."""
+
+import numpy as np
+from torch import nn
+
+from lgf.latent.denoiser import Denoiser
+from lgf.latent.layers import Array
+from lgf.latent.predictor import Predictor
+from lgf.networks import flow, predictor
+
+
+def arrays(module: nn.Module) -> dict[str, Array]:
+    """Copies of the weights, by name."""
+    return {name: value.detach().numpy().astype(np.float32, copy=True) for name, value in module.state_dict().items()}
+
+
+def to_denoiser(module: flow.Denoiser) -> Denoiser:
+    """The denoiser with the module's weights."""
+    return Denoiser(module.layout, module.settings, arrays(module))
+
+
+def to_predictor(module: predictor.Predictor) -> Predictor:
+    """The predictor with the module's weights."""
+    return Predictor(module.layout, module.classes, module.width, module.noise, arrays(module))
