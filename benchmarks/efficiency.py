@@ -138,9 +138,7 @@ def study(
     language = make_language(load_grammar(model), problem, frame, target.ranges)
     evaluator = Evaluator({frame: target}, problem.knowledge, assess_all=True)
     fitted: dict[tuple[str, float], tuple[Candidate, float]] = {}
-    settings = SearchSettings(
-        population=50, iterations=10**6, max_evaluations=budget, unique_tolerance=0.0, patience=None
-    )
+    settings = SearchSettings(first=50, growth=0.0, max_evaluations=budget, unique_tolerance=0.0, patience=None)
     for name in methods:
         make = METHODS[name]
         for seed in range(1 if name == "enumeration" else seeds):

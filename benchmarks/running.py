@@ -23,7 +23,6 @@ from lgf.search.discover import discover
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
 
 SYSTEMS = {"odebench": odebench.main, "dysts": dysts_systems.main}
-MOST_ITERATIONS = 10_000  # where a number of evaluations is the budget
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Options:
             preset = replace(preset, flow=replace(preset.flow, guided=False, stability=False))
         if self.evaluations is None:
             return preset
-        budget = replace(preset.search, max_evaluations=self.evaluations, iterations=MOST_ITERATIONS)
+        budget = replace(preset.search, max_evaluations=self.evaluations, iterations=None, patience=None)
         return replace(preset, search=budget)
 
     def digest(self) -> str:

@@ -40,7 +40,7 @@ from lgf.grammar import load_grammar
 from lgf.language.behaviour import behaviour
 from lgf.equation.skeleton import Skeleton
 behaviour(Skeleton.read("u' = C*u"))
-settings = DiscoverySettings(SearchSettings(population=10, iterations=4), selection=SelectionSettings(n_finalists=2))
+settings = DiscoverySettings(SearchSettings(first=10, iterations=4), selection=SelectionSettings(n_finalists=2))
 discover(problem_named("b3/duffing").observe(), load_grammar("standard"), settings)"""
 )
 

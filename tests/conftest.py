@@ -11,10 +11,10 @@ from lgf.search.select import SelectionSettings
 from lgf.search.settings import DiscoverySettings
 
 ENUMERATED = DiscoverySettings(
-    search=SearchSettings(population=30, max_evaluations=60), selection=SelectionSettings(n_finalists=3)
+    search=SearchSettings(first=30, max_evaluations=60), selection=SelectionSettings(n_finalists=3)
 )
 PROPOSED = DiscoverySettings(
-    search=SearchSettings(population=20, max_evaluations=60), selection=SelectionSettings(n_finalists=3)
+    search=SearchSettings(first=20, max_evaluations=60), selection=SelectionSettings(n_finalists=3)
 )
 
 

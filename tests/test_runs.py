@@ -120,10 +120,12 @@ def test_nothing_is_fitted_twice(duffing):
     journal = Journal(lines=duffing.journal)
     journal._map = refuse
     assert duffing.discovery is not None
+    from lgf.runs.presets import proposers_for
     from lgf.search.discover import discover
 
     again = discover(
         duffing.request.problem, duffing.request.grammar, duffing.request.settings, mapper=journal,
+        proposers=proposers_for(duffing.request.grammar),
         warm=[c.proposal for c in duffing.discovery.population if c.proposal.origin == "given"],
     )  # fmt: skip
     assert again.best.objective == duffing.best.objective

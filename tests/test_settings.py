@@ -25,7 +25,7 @@ from lgf.settings.flow import SamplingSettings
 T = np.linspace(0.0, 4.0, 50)
 U = 2.0 * np.exp(-0.5 * T)
 SMALL = DiscoverySettings(
-    search=SearchSettings(population=15, max_evaluations=45), selection=SelectionSettings(n_finalists=2)
+    search=SearchSettings(first=15, max_evaluations=45), selection=SelectionSettings(n_finalists=2)
 )
 FILE = """
 smoothing = "whittaker"
@@ -123,7 +123,7 @@ MINE = replace(SMALL, proposers=(ProposerShare("mine", 0.5), ProposerShare("evol
 def test_a_users_own_proposer_has_its_share():
     model = LatentGrammarFlow(order=1, settings=MINE, proposers={"mine": make_mine}).fit(T, U)
     origins = [c.proposal.origin for c in model.discovery_.population]
-    assert 0 < origins.count("mine") <= 15
+    assert 0 < origins.count("mine") < 30
     assert model.equation_.values == pytest.approx((-0.5,), abs=1e-6)
 
 

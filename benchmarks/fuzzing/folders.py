@@ -27,7 +27,7 @@ def write_small_run(folder: Path) -> None:
     records = [a * np.exp(-0.5 * t) + 0.01 * rng.normal(size=20) for a in (2.0, 3.0)]
     known = Knowledge(order=1, autonomous=True, bounds={"u": (-9, 0)})
     settings = DiscoverySettings(
-        search=SearchSettings(population=10, max_evaluations=12), selection=SelectionSettings(n_finalists=2)
+        search=SearchSettings(first=10, max_evaluations=12), selection=SelectionSettings(n_finalists=2)
     )
     problem = Problem(observations_from_arrays(t, records, forcing="sin(t)"), known)
     write_run(execute(Request(problem, load_grammar("standard"), settings, start=("u' = C*u + F",))), folder)

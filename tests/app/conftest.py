@@ -131,7 +131,7 @@ def rabbits() -> Run:
     values = np.column_stack([solved["prey"], solved["predator"]])
     values += 0.02 * np.random.default_rng(3).normal(size=values.shape)
     settings = DiscoverySettings(
-        search=SearchSettings(population=10, max_evaluations=10), selection=SelectionSettings(n_finalists=2)
+        search=SearchSettings(first=10, max_evaluations=10), selection=SelectionSettings(n_finalists=2)
     )
     problem = Problem(observations_from_arrays(t, values, states=["prey", "predator"]), Knowledge(order=1))
     start = ("prey' = C*prey + C*prey*predator; predator' = C*prey*predator + C*predator",)

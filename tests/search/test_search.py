@@ -167,7 +167,7 @@ def test_enumeration_goes_from_cheap_to_dear(stage):
 
 def test_same_result_with_one_and_two_workers(stage):
     _, language, evaluator = stage
-    settings = SearchSettings(population=30, iterations=3)
+    settings = SearchSettings(first=30, iterations=3)
 
     def run(n_jobs):
         proposers = [(EnumerationProposer([language]), 1), (EvolutionProposer([language], 0), 1)]
@@ -180,14 +180,14 @@ def test_same_result_with_one_and_two_workers(stage):
 def test_the_budget_of_evaluations_is_kept(stage):
     _, language, evaluator = stage
     population, history = search(
-        evaluator, [(EnumerationProposer([language]), 1)], SearchSettings(population=20, max_evaluations=50)
+        evaluator, [(EnumerationProposer([language]), 1)], SearchSettings(first=20, max_evaluations=50, patience=None)
     )
     assert history[-1].evaluations == 50 == len(population)
 
 
 def test_logistic_growth_is_discovered():
     settings = DiscoverySettings(
-        search=SearchSettings(population=40, iterations=3), selection=SelectionSettings(n_finalists=4)
+        search=SearchSettings(first=40, iterations=3), selection=SelectionSettings(n_finalists=4)
     )
     found = discover(logistic(), STANDARD, settings)
     assert found.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
@@ -203,7 +203,7 @@ def test_held_out_experiments_have_their_say():
         noisy = truth + 0.05 * truth.std() * np.random.default_rng(i).standard_normal(len(T))
         experiments.append(Observation(T, noisy, name=str(i)))
     settings = DiscoverySettings(
-        search=SearchSettings(population=40, iterations=2), selection=SelectionSettings(n_finalists=4)
+        search=SearchSettings(first=40, iterations=2), selection=SelectionSettings(n_finalists=4)
     )
     found = discover(Problem(tuple(experiments), Knowledge(order=1)), STANDARD, settings)
     assert found.best.prediction is not None
@@ -213,20 +213,53 @@ def test_held_out_experiments_have_their_say():
 
 def test_a_search_without_time_still_has_its_first_iteration(stage):
     _, language, evaluator = stage
-    settings = SearchSettings(population=5, max_seconds=-1.0)
+    settings = SearchSettings(first=5, max_seconds=-1.0)
     population, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings)
     assert len(history) == 1
     assert len(population) == 5
 
 
-@pytest.mark.parametrize(("patience", "iterations"), [(2, 3), (None, 8)])
+@pytest.mark.parametrize(("patience", "iterations"), [(60, 3), (None, 8)])
 def test_a_search_that_finds_nothing_better_ends_when_its_patience_does(stage, patience, iterations):
     _, language, evaluator = stage
-    settings = SearchSettings(population=30, iterations=8, patience=patience, unique_tolerance=0.0)
+    settings = SearchSettings(first=30, growth=0.0, iterations=8, patience=patience, unique_tolerance=0.0)
     _, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings)
     best = [iteration.best for iteration in history]
     assert best[0] == best[-1], "the logistic equation is among the first thirty"
     assert len(history) == iterations
+    assert [i.settled == 1.0 for i in history] == [False] * (iterations - 1) + [patience is not None]
+
+
+def test_a_search_whose_best_equation_is_doubtful_goes_on(stage):
+    _, language, evaluator = stage
+    settings = SearchSettings(first=20, growth=0.0, patience=20, persistence=0.0, doubt=3.0, unique_tolerance=0.0)
+    asked = []
+
+    def doubtful(candidate):
+        asked.append(candidate)
+        return True
+
+    def end(doubt):
+        _, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings, doubtful=doubt)
+        return history[-1].evaluations
+
+    assert end(lambda candidate: False) == 40
+    assert end(doubtful) == 80
+    assert len(asked) == 1, "the answer about the same equation is remembered"
+
+
+def test_what_was_found_late_is_followed_by_a_longer_search():
+    settings = SearchSettings(patience=50, persistence=2.0, doubt=4.0)
+    assert settings.settled(60, 10, doubtful=False) == 1.0
+    assert settings.settled(160, 100, doubtful=False) == pytest.approx(0.3)
+    assert settings.settled(60, 10, doubtful=True) == pytest.approx(0.25)
+
+
+def test_iterations_grow_with_the_search(stage):
+    _, language, evaluator = stage
+    settings = SearchSettings(first=4, growth=0.5, population=10, max_evaluations=40, patience=None)
+    _, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings)
+    assert [i.new for i in history] == [4, 4, 4, 6, 9, 10, 3]
 
 
 def test_finalists_lose_what_is_negligible(stage):
@@ -258,7 +291,7 @@ def test_what_was_not_taken_can_be_proposed_again(stage):
         def tell(self, population):
             pass
 
-    settings = SearchSettings(population=4, iterations=3, unique_tolerance=0.0, patience=None)
+    settings = SearchSettings(first=4, growth=0.0, iterations=3, unique_tolerance=0.0, patience=None)
     population, history = search(evaluator, [(Generous(), 1)], settings)
     assert [iteration.new for iteration in history] == [4, 4, 1]
     assert len(population) == 9

@@ -86,7 +86,11 @@ def discover(
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Time limit of the search in seconds.")] = None,
     evaluations: Annotated[
-        int | None, typer.Option(help="Number of equations to fit; the result is the same on any machine.")
+        int | None, typer.Option(help="Most equations to fit; the result is the same on any machine.")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(help="Equations fitted without a better one before the search ends. Default: by its course."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of processors; -1 for all.")] = 1,
@@ -108,8 +112,8 @@ def discover(
     from lgf.cli.problem import Columns, parse_bounds, parse_functions, parse_order, read_problem
     from lgf.cli.terminal import make_console
     from lgf.errors import LgfError, quoted
-    from lgf.runs.folder import read_journal, read_request
-    from lgf.runs.presets import model_named, preset_named, settings_in, with_budget
+    from lgf.runs.folder import finished_evaluations, read_journal, read_request
+    from lgf.runs.presets import longer, model_named, preset_named, settings_in, with_budget
     from lgf.runs.request import Request
     from lgf.search.mixture import foreign_proposers
 
@@ -133,7 +137,8 @@ def discover(
                 "Python, with that proposer given to `execute`."
             )
         # Seconds count from now; evaluations count from the start of the run.
-        request = replace(request, settings=with_budget(request.settings, evaluations, seconds))
+        extended = longer(request.settings, finished_evaluations(resume))
+        request = replace(request, settings=with_budget(extended, evaluations, seconds, patience))
         folder, lines = resume, read_journal(resume)
     else:
         if not data:
@@ -149,7 +154,7 @@ def discover(
         settings = preset_named(preset)
         if settings_file is not None:
             settings = settings_in(settings_file, settings)
-        settings = with_budget(settings, evaluations, seconds)
+        settings = with_budget(settings, evaluations, seconds, patience)
         if batch is not None:
             from lgf.batch.answer import Question
             from lgf.cli.batch import ReadRecord, answer_batch

@@ -50,7 +50,7 @@ class _Display:
     def __init__(self, request: Request):
         self._limits, self._units = request.settings.search, request.problem.units
         self._started = time.monotonic()
-        self._iteration = 0
+        self._settled = 0.0
         self._tick = Tick(0, 0.0, None, False)
         self._best: Candidate | None = None
         self._equation = "reading the record ..."
@@ -58,7 +58,7 @@ class _Display:
     def notify(self, event: Iteration | Tick) -> None:
         """Updates the display after an iteration or some fits."""
         if isinstance(event, Iteration):
-            self._iteration = event.number + 1
+            self._settled = event.settled
             return
         self._tick = event
         if event.best is not None and event.best is not self._best:
@@ -69,7 +69,7 @@ class _Display:
 
     def __rich__(self) -> Text:
         tick, seconds = self._tick, time.monotonic() - self._started
-        stage = "refining the finalists" if tick.refining else f"iteration {self._iteration + 1}"
+        stage = "refining the finalists" if tick.refining else f"settled {self._settled:.0%}"
         pace = tick.fits / seconds if seconds > 0 else 0.0
         line = f"{stage}   {tick.fits} equations fitted, {pace:.0f} a second   {self._left(seconds, pace)}"
         error = "" if self._best is None else f"   error {percentage(self._best.loss**0.5)}"
@@ -80,9 +80,8 @@ class _Display:
         left = []
         if self._limits.max_seconds is not None:
             left.append(self._limits.max_seconds - seconds)
-        most = self._limits.iterations * self._limits.population
-        if pace > 0:
-            left.append((min(most, self._limits.max_evaluations or most) - self._tick.fits) / pace)
+        if self._limits.max_evaluations is not None and pace > 0:
+            left.append((self._limits.max_evaluations - self._tick.fits) / pace)
         return f"at most {max(min(left), 0.0):.0f} s left" if left else ""
 
 

@@ -118,6 +118,14 @@ def read_request(folder: str | Path, resume: bool = False) -> Request:
     return request
 
 
+def finished_evaluations(folder: str | Path) -> int:
+    """The evaluations of the run in the folder if its search ended by itself; 0 if it has still to end."""
+    if not Path(folder).joinpath(RESULT).exists():
+        return 0
+    facts = _facts(Path(folder), RESULT)
+    return _checked(folder, RESULT, lambda: 0 if facts["interrupted"] else int(facts["evaluations"]))
+
+
 def read_journal(folder: str | Path) -> list[str]:
     """The complete lines of the journal in the folder."""
     return read_lines(Path(folder) / JOURNAL)

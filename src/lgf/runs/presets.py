@@ -69,10 +69,14 @@ def _merged(table: Table, overrides: Table) -> Table:
 
 
 def with_budget(
-    settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None
+    settings: DiscoverySettings, max_evaluations: int | None, max_seconds: float | None, patience: int | None = None
 ) -> DiscoverySettings:
-    """The settings with these budgets; None leaves a budget as it is."""
+    """The settings with these budgets and this patience; None leaves them as they are."""
     limits = settings.search
+    if patience is not None:
+        if patience < 1:
+            raise LgfError(f"the patience is {quoted(patience)} evaluations; give at least 1.")
+        limits = replace(limits, patience=int(patience), persistence=0.0)
     if max_evaluations is not None:
         if not isinstance(max_evaluations, Real) or not 1 <= max_evaluations < float("inf"):
             raise LgfError(f"the budget is {quoted(max_evaluations)} evaluations; give at least 1.")
@@ -90,6 +94,16 @@ def _shipped_bundle(name: str) -> "ModelBundle":
     from lgf.latent.bundle import load_bundle
 
     return load_bundle(name)
+
+
+def longer(settings: DiscoverySettings, evaluations: int) -> DiscoverySettings:
+    """The settings for a search of at least twice as many evaluations as a first one, which ended by itself."""
+    limits = settings.search
+    if limits.max_evaluations is not None:
+        limits = replace(limits, max_evaluations=max(limits.max_evaluations, 2 * evaluations))
+    if limits.patience is not None:
+        limits = replace(limits, patience=max(limits.patience, 2 * evaluations))
+    return replace(settings, search=limits)
 
 
 def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, MakeProposer]:

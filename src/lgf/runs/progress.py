@@ -69,6 +69,7 @@ class Reporter:
             "stage": PREPARING,
             "pid": os.getpid(),
             "fits": 0,
+            "settled": 0.0,
             "seconds": 0.0,
             "max_seconds": limits.max_seconds,
             "max_evaluations": limits.max_evaluations,
@@ -85,6 +86,7 @@ class Reporter:
             self._stopping = True
             signal.raise_signal(signal.SIGINT)
         if isinstance(event, Iteration):
+            self._facts["settled"] = event.settled
             return
         stage = REFINING if event.refining else SEARCHING
         self._facts |= {"fits": event.fits, "seconds": event.seconds, "stage": stage}

@@ -120,6 +120,7 @@ def iteration_from_plain(data: Plain) -> Iteration:
         seconds=float(data["seconds"]),
         best=float(data["best"]),
         top=float(data["top"]),
+        settled=float(data["settled"]),
     )
 
 

@@ -22,10 +22,11 @@ from lgf.grammar import Grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.conclusion import conclude
-from lgf.search.decision import Trust
+from lgf.search.decision import Trust, trust_in
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
+from lgf.search.prediction import with_prediction
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
 from lgf.smoothing.complete import Completion, complete
@@ -120,9 +121,13 @@ def discover(
         if progress is not None:
             progress(iteration, candidates)
 
+    def refuted(candidate: Candidate) -> bool:
+        predicted = with_prediction(candidate, problem, completions, evaluator, settings.prediction)
+        return trust_in(predicted, settings.prediction) is Trust.REFUTED
+
     try:
         if schedule:
-            search(evaluator, schedule, limits, population, mapper, record)
+            search(evaluator, schedule, limits, population, mapper, record, refuted)
     except KeyboardInterrupt:
         if not len(population):
             raise

@@ -4,28 +4,53 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from typing import Annotated
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+from pydantic import Field
 
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
-from lgf.settings.ranges import Count, Share, Tally, Weight
+from lgf.settings.ranges import Count, Share, Weight
+
+_CHUNK = 8  # most fits of a job
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Budgets and the paper's convergence criteria of the outer loop."""
+    """Batches, budgets and the end of the search.
 
-    population: Count = 100
-    iterations: Count = 12
-    max_evaluations: Count | None = None
+    The search has settled when the best objective has not fallen for `patience` evaluations, nor for `persistence`
+    times as many as it took to find it: what was found late may be followed by more. While the best equation is
+    refuted by its predictions, both are multiplied by `doubt`. The two tolerances are the paper's convergence criteria.
+    """
+
+    first: Count = 8  # proposals of the first iteration
+    growth: Weight = 0.25  # a later iteration has this share of the evaluations so far, and at least `first`
+    population: Count = 100  # most proposals of an iteration
+    iterations: Count | None = None
+    max_evaluations: Count | None = 1200
     max_seconds: float | None = None
+    patience: Count | None = 100  # None = the search never settles
+    persistence: Weight = 2.0
+    doubt: Annotated[float, Field(ge=1.0)] = 3.0
     top_share: Share = 0.1  # top-k is this share of the population
     unique_tolerance: Weight = 0.1
     top_tolerance: Weight = 0.01
-    patience: Tally | None = 4  # iterations without a better objective before the search ends; None = no limit
     most_asks: Count = 4  # calls of a proposer per iteration, while it repeats known structures
+
+    def batch(self, evaluations: int) -> int:
+        """The number of proposals of the iteration after this many evaluations."""
+        return min(self.population, max(self.first, int(self.growth * evaluations)))
+
+    def settled(self, evaluations: int, improved: int, doubtful: bool) -> float:
+        """How far the search has settled, from 0 to 1; `improved` is the evaluation of the last improvement."""
+        if self.patience is None:
+            return 0.0
+        needed = max(self.patience, self.persistence * improved) * (self.doubt if doubtful else 1.0)
+        return min((evaluations - improved) / needed, 1.0)
 
 
 @dataclass(frozen=True)
@@ -39,6 +64,7 @@ class Iteration:
     seconds: float
     best: float
     top: float  # mean objective of the top k
+    settled: float  # from 0 to 1; the search ends at 1
 
 
 Progress = Callable[[Iteration, Population], None]
@@ -49,9 +75,10 @@ def joblib_map(n_jobs: int = 1) -> Mapper:
     """A joblib mapper: threads by default, or the backend set by joblib.parallel_config."""
 
     def run(evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
-        if n_jobs == 1:
+        if n_jobs == 1 or len(proposals) < 2:
             return [evaluator(p) for p in proposals]
-        chunks = [proposals[i : i + 8] for i in range(0, len(proposals), 8)]
+        size = max(1, min(_CHUNK, -(-len(proposals) // effective_n_jobs(n_jobs))))
+        chunks = [proposals[i : i + size] for i in range(0, len(proposals), size)]
         parts: Iterable[list[Candidate]] = Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(_evaluate_all)(evaluator, chunk) for chunk in chunks
         )  # type: ignore[assignment]
@@ -71,60 +98,79 @@ def search(
     population: Population | None = None,
     mapper: Mapper | None = None,
     progress: Progress | None = None,
+    doubtful: Callable[[Candidate], bool] = lambda candidate: False,
 ) -> tuple[Population, list[Iteration]]:
     """(population of all candidates, history).
 
     `proposers` are pairs (proposer, iterations), used one after the other. The last one is used until the search ends.
+    `doubtful` tells whether predictions refute a candidate; it is asked about the best one when the search would end.
     """
     population = Population() if population is None else population
     mapper = mapper or joblib_map()
     started, evaluations, history = time.monotonic(), 0, []
-    schedule = [proposer for proposer, count in proposers for _ in range(count)]
-    stalled = 0
-    for number in range(settings.iterations):
+    schedule = [proposer for proposer, times in proposers for _ in range(times)]
+    improved, doubted = 0, _Doubt(doubtful)
+    for number in count() if settings.iterations is None else range(settings.iterations):
         proposer = schedule[number] if number < len(schedule) else proposers[-1][0]
-        n = settings.population
+        planned = getattr(proposer, "in_batches", False)
+        n = settings.population if planned else settings.batch(evaluations)
         if settings.max_evaluations is not None:
             n = min(n, settings.max_evaluations - evaluations)
         out_of_time = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
         if n <= 0 or (out_of_time and len(population)):
             break
-        fresh: list[Proposal] = []
         fitted: list[Candidate] = []
         # A proposer whose proposals depend on the fits of the last ones makes several batches in an iteration.
-        while len(fresh) < n and (not fresh or getattr(proposer, "in_batches", False)):
+        while len(fitted) < n and (not fitted or planned):
             proposer.tell(population)
-            batch = _new_proposals(proposer, population, n - len(fresh), settings.most_asks, evaluator.admit)
+            batch = _new_proposals(proposer, population, n - len(fitted), settings.most_asks, evaluator.admit)
             if not batch:
                 break
             candidates = mapper(evaluator, batch)
             for candidate in candidates:
                 population.add(candidate)
-            fresh, fitted = fresh + batch, fitted + candidates
-        evaluations += len(fitted)
-        k = max(1, int(settings.top_share * settings.population))
-        top = [c.objective for c in population.best(k)]
+            fitted += candidates
         last = history[-1] if history else None
+        top = population.best(max(1, int(settings.top_share * settings.population)))
+        objectives = [c.objective for c in top]
+        best, mean = min(objectives, default=0.0), sum(objectives) / max(len(objectives), 1)
+        if last is None or best < last.best:
+            improved = evaluations + _place_of_best(fitted)
+        evaluations += len(fitted)
+        settled = 0.0 if planned else settings.settled(evaluations, improved, doubtful=False)
+        if settled == 1.0 and top and doubted(top[0]):
+            settled = settings.settled(evaluations, improved, doubtful=True)
+        seconds = time.monotonic() - started
         history.append(
-            Iteration(
-                number,
-                type(proposer).__name__,
-                len(fitted),
-                evaluations,
-                time.monotonic() - started,
-                min(top, default=0.0),
-                sum(top) / max(len(top), 1),
-            )
+            Iteration(number, type(proposer).__name__, len(fitted), evaluations, seconds, best, mean, settled)
         )
         if progress is not None:
             progress(history[-1], population)
-        few_new = len(fresh) <= settings.unique_tolerance * settings.population
-        stagnant = last is not None and not _improved(last.top, history[-1].top, settings.top_tolerance)
-        stalled = 0 if last is None or history[-1].best < last.best else stalled + 1
-        exhausted = settings.patience is not None and stalled >= settings.patience
-        if number + 1 >= len(schedule) and ((few_new and stagnant) or exhausted):
+        few_new = len(fitted) <= settings.unique_tolerance * n
+        stagnant = last is not None and not _improved(last.top, mean, settings.top_tolerance)
+        if number + 1 >= len(schedule) and ((few_new and stagnant) or settled == 1.0):
             break
     return population, history
+
+
+def _place_of_best(candidates: Sequence[Candidate]) -> int:
+    """The number of candidates up to and with the best one."""
+    objectives = [c.objective for c in candidates]
+    return objectives.index(min(objectives)) + 1 if objectives else 0
+
+
+class _Doubt:
+    """Whether a candidate is doubtful; the last answer is remembered, because it takes several fits."""
+
+    def __init__(self, doubtful: Callable[[Candidate], bool]):
+        self._doubtful = doubtful
+        self._asked: Candidate | None = None
+        self._answer = False
+
+    def __call__(self, candidate: Candidate) -> bool:
+        if candidate is not self._asked:
+            self._asked, self._answer = candidate, self._doubtful(candidate)
+        return self._answer
 
 
 def _improved(before: float, now: float, tolerance: float) -> bool:

@@ -103,8 +103,9 @@ def make_schedule(
         return makers[name](languages, targets, settings, seed)
 
     parts = [(make(part.name), part.share) for part in settings.proposers if part.share > 0]
-    if all(proposer is None for proposer, _ in parts):
-        parts = [(make(part.name), 1.0) for part in settings.proposers if part.share == 0]
+    # Enumeration alone never ends at long equations.
+    if all(proposer is None or proposer is enumeration for proposer, _ in parts):
+        parts += [(make(part.name), 1.0) for part in settings.proposers if part.share == 0]
     usable = [proposer for proposer, _ in parts if proposer is not None]
     if not usable and not languages and not systems:
         return []

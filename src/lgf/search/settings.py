@@ -35,7 +35,7 @@ class ProposerShare:
 class EnumerationSettings:
     """The enumeration of the grammar's most probable sentences, before the other proposers start."""
 
-    iterations: Tally = 2
+    iterations: Tally = 1
     max_bits: Positive = 24.0
 
 
@@ -53,7 +53,8 @@ class DiscoverySettings:
         ProposerShare("components", 1.0),  # for several states only
         ProposerShare("missing terms", 0.6),
         ProposerShare("flow", 0.2),
-        ProposerShare("evolution", 0.2),
+        ProposerShare("evolution", 0.1),
+        ProposerShare("enumeration", 0.1),  # slow, but nothing is lost
         ProposerShare("monte carlo", 0.0),
     )
     components: ComponentSettings = ComponentSettings()
@@ -77,7 +78,7 @@ class DiscoverySettings:
 _NELDER_MEAD = {"method": FitMethod.NELDER_MEAD, "gate": 200.0}
 
 PAPER = DiscoverySettings(
-    search=SearchSettings(population=100, iterations=10, patience=None),
+    search=SearchSettings(first=100, growth=0.0, iterations=10, max_evaluations=None, patience=None),
     fit=FitSettings(**_NELDER_MEAD),
     objective=ObjectiveSettings(criterion=Criterion.PAPER),
     smoothing="mlp",

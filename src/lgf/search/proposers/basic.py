@@ -23,8 +23,8 @@ _BATCH = 64
 class Proposer(Protocol):
     """The protocol of all proposers.
 
-    A proposer with an attribute `in_batches` that is true is asked again, after it was told the fits of its last
-    proposals, until an iteration is full.
+    A proposer with an attribute `in_batches` that is true follows a plan: it is asked again, after it was told the fits
+    of its last proposals, until an iteration is full, and the search lasts until it has no more proposals.
     """
 
     def ask(self, n: int) -> list[Proposal]:

@@ -43,7 +43,7 @@ export default function search(page, facts, reload) {
       case "preparing":
         return "Preparing. The first search on a computer compiles the numerical kernels, which takes a minute or two.";
       case "searching":
-        return best ? `Best of ${progress.fits} equations so far: error ${percent(best.error)}.` : "Looking at the first equations.";
+        return best ? `Best of ${progress.fits} equations so far: error ${percent(best.error)}. Settled: ${Math.round(100 * (progress.settled || 0))} %.` : "Looking at the first equations.";
       case "refining":
         return `Comparing the best of ${progress.fits} equations once more.`;
       case "stopping":
