@@ -14,6 +14,7 @@ COMMANDS = {
     "report": ("reporting", "write the page of results in the docs"),
     "figures": ("figures", "draw the results"),
     "clean": ("clean", "textbook systems without noise: are the right terms found?"),
+    "made": ("made", "made records with varying constants, drift and growing noise: are the right terms found?"),
     "bits": ("grammar_bits", "measure a grammar: the bits of true equations or systems"),
     "real": ("real.running", "real records: forecasts and left-out experiments beside naive predictions"),
     "bands": ("bands", "how often 90 % bands hold samples that were not seen"),

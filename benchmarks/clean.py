@@ -51,32 +51,32 @@ def problems() -> list[dict[str, Any]]:
 
 
 def record(problem: dict[str, Any], digits: int | None = None, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """(t, u) of the problem, solved tightly, then noised or rounded."""
+    """(t, values) of the problem, solved tightly, then noised or rounded; one column per state if there are several."""
+    system = System.read(problem["equation"])
     namespace: dict[str, Any] = {}
-    exec(System.read(problem["equation"]).python(), namespace)  # noqa: S102 (our own text)
+    exec(system.python(), namespace)  # noqa: S102 (our own text)
     t = np.linspace(*problem["window"], problem["samples"])
     solved = solve_ivp(
         namespace["rhs"], problem["window"], problem["initial"], "DOP853", t_eval=t, rtol=1e-11, atol=1e-12
     )
-    u = solved.y[0] + noise * solved.y[0].std() * np.random.default_rng(0).standard_normal(len(t))
-    return t, u if digits is None else np.array([float(f"{v:.{digits}g}") for v in u])
+    values = solved.y[0] if len(system.skeleton.frame.states) == 1 else solved.y.T
+    values = values + noise * values.std(axis=0) * np.random.default_rng(0).standard_normal(values.shape)
+    return t, values if digits is None else np.vectorize(lambda v: float(f"{v:.{digits}g}"))(values)
 
 
 def answer(problem: dict[str, Any], digits: int | None, noise: float) -> dict[str, Any]:
     """The equation found with the default settings, and whether it has exactly the true terms."""
-    t, u = record(problem, digits, noise)
+    t, values = record(problem, digits, noise)
+    truth = System.read(problem["equation"]).skeleton
+    states = truth.frame.names if len(truth.frame.states) > 1 else None
     started = time.process_time()
-    model = LatentGrammarFlow().fit(t, u)
-    right = model.run_.best.skeleton.structure == System.read(problem["equation"]).skeleton.structure
+    model = LatentGrammarFlow().fit(t, values, states=states)
     return {
         "name": problem["name"],
         "kind": problem["kind"],
         "equation": str(model.equation_),
-        "right": right,
-        "in_set": any(
-            c.skeleton.structure == System.read(problem["equation"]).skeleton.structure
-            for c in model.run_.indistinguishable
-        ),
+        "right": model.run_.best.skeleton.structure == truth.structure,
+        "in_set": any(c.skeleton.structure == truth.structure for c in model.run_.indistinguishable),
         "evaluations": model.run_.evaluations,
         "seconds": round(time.process_time() - started, 2),
     }

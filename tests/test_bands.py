@@ -8,11 +8,12 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from tests.given_equations import fitted
 
+from lgf.data.noise import correlation_time
 from lgf.errors import LgfError
 from lgf.fit.sharing import Sharing, Varying
 from lgf.runs.bands import Bands, quantiles
 from lgf.runs.folder import read_run, write_run
-from lgf.runs.posterior import correlation_time, make_posterior
+from lgf.runs.posterior import make_posterior
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +148,8 @@ def test_correlated_residuals_count_for_less():
     rng = np.random.default_rng(6)
     white = rng.standard_normal(400)
     slow = np.convolve(rng.standard_normal(409), np.ones(10) / 10, "valid")
-    assert correlation_time(white) == pytest.approx(1.0, abs=0.3)
-    assert correlation_time(slow) > 5
+    assert correlation_time([white]) == pytest.approx(1.0, abs=0.3)
+    assert correlation_time([slow]) > 5
 
 
 def test_noise_that_grows_with_the_signal_widens_the_band_there():

@@ -311,7 +311,7 @@ FORCINGS = {
     "said but not given": lambda: first_error(Observation(T, U), Knowledge(forced=True)),
     "too short": lambda: first_error(Observation(T, U, inputs={"F": Forcing.from_samples(T[:5], U[:5])})),
     "not finite somewhere": lambda: first_error(Observation(T, U, inputs={"F": Forcing.from_formula("1/t")})),
-    "too few samples": lambda: first_error(Observation(T[:5], U[:5])),
+    "too few samples": lambda: first_error(Observation(T[:4], U[:4])),
     "nothing moves": lambda: first_error(Observation(T, U * 0 + 3)),
 }
 

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from benchmarks.real.protocol import LEFT_OUT, Piece, Trial
+from benchmarks.real.protocol import LEFT_OUT, Piece, Trial, inner_trials
 
 _LINE = 0.2  # of the samples, through which the line goes
 _LEAST_LINE = 3
@@ -19,6 +19,22 @@ def naive(test: Trial) -> dict[str, list[np.ndarray]]:
     if test.kind == LEFT_OUT:
         found["mean curve"] = [_mean_curve(test, p.rest.t) for p in test.pieces]
     return found
+
+
+def chosen_in_advance(test: Trial) -> str:
+    """The name of the naive prediction that a user would choose: the best one on the training part alone.
+
+    It is the best in the same test made of the training experiments: a forecast of their last quarter, or each of
+    them left out in turn.
+    """
+    inner = inner_trials(test)
+    errors = {name: [t.error(values) for t, values in zip(inner, parts, strict=True)] for name, parts in _named(inner)}
+    return min(errors, key=lambda name: np.sqrt(np.mean(np.square(errors[name]))))
+
+
+def _named(trials: list[Trial]) -> list[tuple[str, list[list[np.ndarray]]]]:
+    answers = [naive(test) for test in trials]
+    return [(name, [answer[name] for answer in answers]) for name in answers[0]]
 
 
 def gaussian_process(test: Trial) -> list[np.ndarray]:

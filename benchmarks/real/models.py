@@ -144,7 +144,13 @@ def _prediction(test: Trial, model: LatentGrammarFlow, seconds: float) -> Predic
     run, values = model.run_, []
     for piece in test.pieces:
         if piece.index is None:
-            values.append(from_start(lambda t, y, f: run.simulate(t, y, f), run.frame, test, piece))
+            forcing = None
+            if piece.seen.input is not None:
+                both = np.concatenate([piece.seen.input, np.asarray(piece.rest.input)])
+                forcing = _forcing(Experiment(np.concatenate([piece.seen.t, piece.rest.t]), both[:, None], both))
+            seen = piece.seen.values if len(test.states) > 1 else piece.seen.values[:, 0]
+            predicted = model.predict_new(piece.rest.t, piece.seen.t, seen, forcing=forcing)
+            values.append(predicted.reshape(len(piece.rest.t), -1))
         else:
             predicted = model.predict(piece.rest.t, experiment=piece.index)
             values.append(predicted.reshape(len(piece.rest.t), -1))

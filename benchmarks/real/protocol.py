@@ -76,11 +76,24 @@ def _forecast(name: str, states: tuple[str, ...], experiments: tuple[Experiment,
 
 
 def _left_out(name: str, states: tuple[str, ...], experiments: tuple[Experiment, ...]) -> Trial:
-    pieces, kept = [], []
-    for number, whole in enumerate(experiments, start=1):
-        if number % _EVERY:
-            kept.append(whole)
-            continue
-        early = np.arange(len(whole.t)) < max(math.ceil(_EARLY * len(whole.t)), _LEAST_EARLY)
-        pieces.append(Piece(whole.part(early), whole.part(~early), None))
+    kept = [whole for number, whole in enumerate(experiments, start=1) if number % _EVERY]
+    pieces = [_early_piece(whole) for number, whole in enumerate(experiments, start=1) if not number % _EVERY]
     return Trial(name, LEFT_OUT, states, tuple(kept), tuple(pieces), tuple(kept))
+
+
+def _early_piece(whole: Experiment) -> Piece:
+    early = np.arange(len(whole.t)) < max(math.ceil(_EARLY * len(whole.t)), _LEAST_EARLY)
+    return Piece(whole.part(early), whole.part(~early), None)
+
+
+def inner_trials(test: Trial) -> list[Trial]:
+    """The same test made of the training experiments alone; of left-out experiments, one trial for each."""
+    if test.kind == FORECAST:
+        return [_forecast(test.record, test.states, test.training)]
+    trials = []
+    for e, whole in enumerate(test.training):
+        others = (*test.training[:e], *test.training[e + 1 :])
+        piece = _early_piece(whole)
+        if others and len(piece.rest.t):
+            trials.append(Trial(test.record, LEFT_OUT, test.states, others, (piece,), others))
+    return trials

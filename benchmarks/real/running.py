@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.real.baselines import gaussian_process, naive
+from benchmarks.real.baselines import chosen_in_advance, gaussian_process, naive
 from benchmarks.real.models import Prediction, discovered, linear, pysindy
 from benchmarks.real.protocol import WORST, Trial, trials_of
 from benchmarks.real.records import RealRecord, held_back, install, records
@@ -49,6 +49,7 @@ def run_one(test: Trial, method: str, settings: dict[str, Any], seed: int = 0) -
     baselines = {name: test.error(values) for name, values in naive(test).items()}
     best = min(baselines.values())
     about: dict[str, Any] = {"record": test.record, "test": test.kind, "method": method, "baselines": baselines}
+    about["in_advance"] = chosen_in_advance(test)
     try:
         found = discovered(test, {"seed": seed, **settings}) if method == LGF else REFERENCES[method](test)
     except (LgfError, subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:

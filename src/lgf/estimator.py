@@ -16,11 +16,13 @@ from lgf.data.quantities import is_quantity, numbers_by_name, quantity, take_uni
 from lgf.equation.dimensions import quantity_units
 from lgf.equation.units import Unit, unit_text
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Variable
 from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
 from lgf.report.verdict import ladder_rows, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
+from lgf.runs.new_experiment import continued
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.request import Request, Run, execute, warn
 from lgf.runs.suggestion import Allowed, Suggestion, allowed_starts, suggest
@@ -232,6 +234,21 @@ class LatentGrammarFlow(BaseEstimator):
         units, names = self._units(), self.run_.frame.names
         by_name = {name: quantity(solved[name], name, units) for name in names}
         return by_name[names[0]] if len(names) == 1 else by_name
+
+    def predict_new(self, t: ArrayLike, seen_t: ArrayLike, seen: ArrayLike, *, forcing: Any = None) -> np.ndarray:
+        """The prediction at times t of a new experiment with the samples `seen` at `seen_t`: (N,), or (N, n).
+
+        Its initial state, and its constants that vary by experiment, are fitted to these samples and to what is usual
+        among the experiments of the data. NaN where the solution blows up.
+        """
+        check_is_fitted(self, "run_")
+        names = self.run_.frame.names
+        (observation,) = observations_from_arrays(
+            _numbers(seen_t, "seen_t"), _arrays(seen), states=names if len(names) > 1 else None
+        )
+        if len(names) == 1:
+            observation = replace(observation, columns=(Variable(names[0]),))
+        return self._states(continued(self.run_, observation, _numbers(t, "t"), _arrays(forcing)))
 
     def _states(self, solved: Trajectory) -> np.ndarray:
         columns = [solved[name] for name in self.run_.frame.names]

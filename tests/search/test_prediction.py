@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
+from lgf.data.noise import correlation_time
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.jacobian import solve_with_jacobian
@@ -14,11 +15,12 @@ from lgf.fit.random_effects import distribution, random_length
 from lgf.fit.settings import FitSettings, make_fitting
 from lgf.fit.target import make_target
 from lgf.search.candidate import Noise, Prediction, Proposal
-from lgf.search.decision import Tools, Trust, decide, ladder, simplicity, trust_in
+from lgf.search.common_factor import with_common_factor
+from lgf.search.decision import Tools, Trust, best_predictors, decide, ladder, outpredicted, simplicity, trust_in
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import joblib_map
-from lgf.search.noise_model import correlation_time, growth_of, residuals_of, reweighted, with_noise_model
-from lgf.search.prediction import unknowns_at, with_prediction
+from lgf.search.noise_model import growth_of, residuals_of, reweighted, with_noise_model
+from lgf.search.prediction import PredictionSettings, unknowns_at, with_prediction
 from lgf.search.varying import estimated_lengths, vary_one
 from lgf.smoothing.complete import complete
 from lgf.solver.kernels.correlated_noise import whiten
@@ -160,6 +162,8 @@ def test_the_distribution_of_a_varying_constant():
         np.sum((values - mean) ** 2) / deviation**2 + 200 * np.log(1 + deviation**2 / 0.01)
     )
     assert distribution(np.array([1.5]), np.array([0.1])) == (1.5, 0.0)
+    free = random_length(values, np.full(200, 1e-6), mean, deviation, np.full(200, 25))
+    assert free == pytest.approx(200 * np.log(25), rel=1e-6)  # no more than values that are free in each experiment
 
 
 def wells(spread, n=8, seed=1):
@@ -185,6 +189,37 @@ def test_the_constant_that_varies_is_found():
     assert best.objective == pytest.approx(estimated[1], abs=0.2 * (common.objective - best.objective))
     np.testing.assert_allclose(-best.fit.values[0] / best.fit.by_experiment[:, 1], capacities, rtol=0.05)
     assert with_prediction(best, problem, completions, evaluator).prediction.surprise < 5.0
+
+
+def test_a_rate_that_varies_is_a_factor_of_all_terms():
+    rng, t = np.random.default_rng(1), np.linspace(0.0, 10.0, 25)
+    rates = 0.9 * (1.0 + 0.15 * rng.standard_normal(8))
+    records = [(t, 10.0 / (1 + 19.0 * np.exp(-r * t)) + 0.1 * rng.standard_normal(len(t))) for r in rates]
+    _, _, evaluator = setting(*records)
+    common = fitted(evaluator, "u' = C*u + C*u^2")
+    factored = with_common_factor(common)
+    assert str(factored.skeleton) == "u' = C*(u + C*u^2)"
+    assert factored.skeleton.structure == common.skeleton.structure
+    assert factored.fit.values == pytest.approx((common.fit.values[0], common.fit.values[1] / common.fit.values[0]))
+    best = vary_one([common], evaluator, joblib_map(1))[0]
+    assert str(best.skeleton) == "u' = C*(u + C*u^2)"
+    assert best.fit.by_experiment[:, 0] == pytest.approx(rates, rel=0.03)
+    assert with_common_factor(fitted(evaluator, "u' = C*u")) is None
+
+
+def test_with_several_experiments_a_much_better_prediction_counts(candidates):
+    _, _, logistic, long = candidates
+    settings = PredictionSettings()
+    one = [replace(c, prediction=Prediction(e, None, 1.0)) for c, e in ((long, 0.2), (logistic, 0.1))]
+    several = [replace(c, prediction=Prediction(e, e, 1.0)) for c, e in ((long, 0.2), (logistic, 0.1))]
+    assert not outpredicted(one[0], one, settings)
+    assert outpredicted(several[0], several, settings)
+    assert not outpredicted(several[1], several, settings)
+    _, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
+    driven = replace(fitted(evaluator, "u' = C*u*exp(C*t)"), prediction=Prediction(0.09, 0.09, 1.0))
+    assert best_predictors([*several, driven], settings) == [several[1]]
+    much_better = replace(driven, prediction=Prediction(0.05, 0.05, 1.0))
+    assert best_predictors([*several, much_better], settings) == [much_better]
 
 
 def test_nothing_varies_where_the_experiments_agree():
@@ -244,7 +279,7 @@ def test_white_noise_stays_white():
     (target,) = evaluator.targets.values()
     candidate = fitted(evaluator, "u' = C*u + C*u^2")
     fitting = make_fitting(candidate.skeleton, target, PATIENT)
-    assert correlation_time(residuals_of(fitting, unknowns_at(candidate, fitting))) < 2.0
+    assert correlation_time(residuals_of(fitting, unknowns_at(candidate, fitting)).series) < 2.0
     assert with_noise_model(candidate, target) is candidate
     assert growth_of(candidate, target) is None
 

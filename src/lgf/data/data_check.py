@@ -15,7 +15,7 @@ from lgf.solver.forcing import Forcing
 
 Severity = Literal["error", "warning", "note"]
 
-_FEW_SAMPLES = 6
+_FEW_SAMPLES = 5
 _SHORT_RECORD = 25
 _SAMPLES_PER_SWING = 5.0
 _WIDE_GAP = 8.0  # in usual steps

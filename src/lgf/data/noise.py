@@ -1,8 +1,11 @@
-"""The noise of a measured column, estimated before smoothing."""
+"""The noise of a measured column, estimated before smoothing, and the correlation of residuals."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 _FULL_PRECISION = 12  # significant digits from which numbers count as not rounded
+_LONGEST_LAG = 200  # samples
 
 
 def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
@@ -48,3 +51,20 @@ def neighbour_distances(t: np.ndarray, y: np.ndarray) -> np.ndarray:
             if i != j:
                 lagrange[i] *= (here - at[j]) / (at[i] - at[j])
     return (y[inner] - np.sum(lagrange * y[near], axis=0)) / np.sqrt(1.0 + np.sum(lagrange**2, axis=0))
+
+
+def correlation_time(series: Sequence[np.ndarray]) -> float:
+    """1 + 2 * (sum of the autocorrelations of residuals until the first one below 2/sqrt(n)), in samples; 1 is white.
+
+    The products of all series (experiments, columns) are pooled, each in the same units.
+    """
+    n = sum(len(part) for part in series)
+    total = float(sum(part @ part for part in series))
+    time = 1.0
+    for lag in range(1, min(max((len(part) for part in series), default=0) // 2, _LONGEST_LAG)):
+        products = sum(float(part[lag:] @ part[:-lag]) for part in series if lag < len(part) // 2)
+        rho = products / total if total > 0 else 0.0
+        if rho < 2.0 / np.sqrt(n):
+            break
+        time += 2.0 * rho
+    return time

@@ -164,12 +164,13 @@ def _with_distributions(
         drawn = levenberg_marquardt(fitting, result.x[None, :], rescue=False)
         result = drawn._replace(evaluations=result.evaluations + drawn.evaluations, steps=result.steps + drawn.steps)
     length = 0.0
+    samples = np.bincount(target.experiment, target.experiment_samples)  # of all segments of an experiment
     for v in varying:
         values, errors = own(v.constant, result)
         # The covariance holds the prior; without it an experiment determines its value less well.
         information = np.maximum(1.0 / errors**2 - 1.0 / v.deviation**2, 0.0)
         with np.errstate(divide="ignore"):
-            length += random_length(values, 1.0 / np.sqrt(information), v.mean, v.deviation)
+            length += random_length(values, 1.0 / np.sqrt(information), v.mean, v.deviation, samples)
     return fitting, result, length
 
 

@@ -36,13 +36,18 @@ def distribution(values: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
     return mean_at(deviation), deviation
 
 
-def random_length(values: np.ndarray, errors: np.ndarray, mean: float, deviation: float) -> float:
+def random_length(
+    values: np.ndarray, errors: np.ndarray, mean: float, deviation: float, samples: np.ndarray | None = None
+) -> float:
     """Description length of the values of a random constant, given its distribution (Laplace's approximation).
 
     Twice the negative logarithm of the prior and of the volume of the likelihood: the sum of
-    (c_e - mean)^2 / deviation^2 + ln(1 + deviation^2 / s_e^2).
+    (c_e - mean)^2 / deviation^2 + ln(1 + deviation^2 / s_e^2). With `samples` [E], a value costs no more than a free
+    one, ln(samples of its experiment), as every fitted initial value does: otherwise initial values would be the
+    cheaper way to differ.
     """
     if not deviation > 0.0:
         return 0.0
     ratio = np.where(np.isfinite(errors), deviation / np.maximum(errors, 1e-300), 0.0)
-    return float(np.sum(((values - mean) / deviation) ** 2 + np.log1p(ratio**2)))
+    each = ((values - mean) / deviation) ** 2 + np.log1p(ratio**2)
+    return float(np.sum(each if samples is None else np.minimum(each, np.log(np.maximum(samples, 1)))))

@@ -106,8 +106,13 @@ class Target:
     @cached_property
     def initial_length(self) -> float:
         """Description length of the fitted initial values, each by the number of samples of its experiment."""
-        samples = np.add.reduceat(np.count_nonzero(self.record.weight, axis=1), self.record.first[:-1])
-        return float(np.sum(np.count_nonzero(self.record.unknown >= 0, axis=1) * np.log(np.maximum(samples, 1))))
+        each = np.log(np.maximum(self.experiment_samples, 1))
+        return float(np.sum(np.count_nonzero(self.record.unknown >= 0, axis=1) * each))
+
+    @cached_property
+    def experiment_samples(self) -> np.ndarray:
+        """The number of measured values of each experiment."""
+        return np.add.reduceat(np.count_nonzero(self.record.weight, axis=1), self.record.first[:-1])
 
     @cached_property
     def column_counts(self) -> np.ndarray:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lgf.data.noise import correlation_time
 from lgf.data.observation import Observation
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
@@ -278,17 +279,4 @@ def _residuals(
     for variable, parts in residuals.items():
         square = float(np.mean(np.concatenate(parts) ** 2)) * n_samples / freedom
         noise[variable] = max(float(np.sqrt(square)), 1e-300)
-    times = [correlation_time(part / noise[v]) for v, parts in residuals.items() for part in parts]
-    return noise, freedom, max(float(np.mean(times)), 1.0)
-
-
-def correlation_time(residuals: np.ndarray) -> float:
-    """1 + 2 * (sum of the autocorrelations until the first one below 2/sqrt(n)), in samples."""
-    n, total = len(residuals), float(np.sum(residuals**2))
-    time = 1.0
-    for lag in range(1, n // 2):
-        rho = float(np.sum(residuals[lag:] * residuals[:-lag])) / total if total > 0 else 0.0
-        if rho < 2.0 / np.sqrt(n):
-            break
-        time += 2.0 * rho
-    return time
+    return noise, freedom, correlation_time([part / noise[v] for v, parts in residuals.items() for part in parts])

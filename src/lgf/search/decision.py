@@ -1,8 +1,9 @@
 """The decision between description length and prediction, and the ladder of equations.
 
-The description length chooses, unless the predictions of its choice are refuted: then the simplest equation whose
-predictions are within 10 % of the best ones is chosen. That another equation predicts better is no reason by itself:
-the constants of a true equation may not be determined by the first part of a record.
+The description length chooses, unless the predictions of its choice are refuted, or, if there are several
+experiments, another equation predicts much better: then the simplest equation whose predictions are within 10 % of the
+best ones is chosen. Of a single record a better forecast is no reason by itself: the constants of a true equation may
+not be determined by its first part.
 """
 
 import math
@@ -65,18 +66,39 @@ def decide(
     best = tools.predict(best)
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
     trust = trust_in(best, settings)
-    if trust is not Trust.REFUTED:
+    if trust is not Trust.REFUTED and not outpredicted(best, [*tested, *map(tools.predict, others)], settings):
         pool = unique([best, *tested, *map(tools.predict, others)])
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
         return Decision(best, trust, equals, ladder(pool, best, settings))
     pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
-    smallest = min(map(_error, pool))
-    near = sorted(
-        (c for c in pool if _error(c) <= settings.near_best * smallest), key=lambda c: simplicity(c, settings)
-    )
+    near = sorted(best_predictors(pool, settings), key=lambda c: simplicity(c, settings))
     chosen = next((c for c in near if tools.accept(c)), best)
     equals = tuple(near) if chosen in near else (chosen, *near)
     return Decision(chosen, trust_in(chosen, settings), equals, ladder(pool, chosen, settings))
+
+
+def outpredicted(best: Candidate, others: Sequence[Candidate], settings: PredictionSettings) -> bool:
+    """Whether another equation predicts left-out experiments and later samples much better than the best one.
+
+    A left-out experiment is like the others, so its prediction is a fair test. The later part of a single record is
+    not: its first part may not determine the constants of a true equation.
+    """
+    if best.prediction is None or best.prediction.left_out is None:
+        return False
+    return _error(best) > settings.outpredicted_above * min(map(_error, others), default=math.inf)
+
+
+def best_predictors(pool: Sequence[Candidate], settings: PredictionSettings) -> list[Candidate]:
+    """The equations whose predictions count as equal to the best ones.
+
+    Those without time are preferred if the best of them is not much worse: within the window a term in t can replace
+    any smooth term, but beyond it goes on as it likes.
+    """
+    autonomous = [c for c in pool if c.skeleton.autonomous]
+    smallest = min(map(_error, pool))
+    if min(map(_error, autonomous), default=math.inf) <= settings.autonomous_within * smallest:
+        pool, smallest = autonomous, min(map(_error, autonomous))
+    return [c for c in pool if _error(c) <= settings.near_best * smallest]
 
 
 def simplicity(candidate: Candidate, settings: PredictionSettings = PredictionSettings()) -> float:
@@ -137,8 +159,10 @@ def _same(one: Candidate, other: Candidate) -> bool:
     return one.skeleton.structure == other.skeleton.structure and _varying(one) == _varying(other)
 
 
-def _varying(candidate: Candidate) -> tuple[int, ...]:
-    return tuple(v.constant for v in candidate.fit.sharing.varying)
+def _varying(candidate: Candidate) -> tuple[str, ...]:
+    """The constants that vary by experiment, and how the equation is written with them."""
+    varying = tuple(str(v.constant) for v in candidate.fit.sharing.varying)
+    return (*varying, str(candidate.skeleton)) if varying else ()
 
 
 def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
@@ -147,7 +171,7 @@ def _among(candidate: Candidate, others: Sequence[Candidate]) -> bool:
 
 def unique(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates without repeated equations; the first of equals stays."""
-    unique: dict[tuple[str, tuple[int, ...]], Candidate] = {}
+    unique: dict[tuple[str, tuple[str, ...]], Candidate] = {}
     for candidate in candidates:
         unique.setdefault((candidate.skeleton.structure, _varying(candidate)), candidate)
     return list(unique.values())

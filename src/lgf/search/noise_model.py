@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from lgf.data.noise import correlation_time
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
 from lgf.fit.constants import ConstantFit
@@ -46,12 +47,17 @@ class Residuals(NamedTuple):
         """The residuals, in units of the noise."""
         return self.rows[-1]
 
+    @property
+    def series(self) -> list[np.ndarray]:
+        """The residuals by series."""
+        return np.split(self.values, self.first[1:-1])
+
 
 def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
     """The residuals (measured - solved) at the unknowns x; None if the solution ends early."""
     target, record = fitting.target, fitting.target.record
     solved = solve_with_jacobian(fitting, x)
-    if not solved.reached.all():
+    if not (solved.reached.all() and np.isfinite(solved.jacobian).all()):
         return None
     times, rows, fitted, lengths = [], [], [], []
     for e in range(target.n_experiments):
@@ -71,23 +77,6 @@ def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
     return Residuals(np.concatenate(times), first, np.concatenate(rows, axis=1), np.concatenate(fitted))
 
 
-def correlation_time(residuals: Residuals) -> float:
-    """1 + 2 sum rho_k over the lags with significant correlation, averaged over the series, in samples; 1 is white."""
-    products: dict[int, float] = {}
-    for begin, end in zip(residuals.first[:-1], residuals.first[1:], strict=True):
-        series = residuals.values[begin:end]
-        for lag in range(min(len(series) // 2, 200)):
-            products[lag] = products.get(lag, 0.0) + float(series[lag:] @ series[: len(series) - lag])
-    limit = 2.0 / math.sqrt(len(residuals.values))
-    total = 1.0
-    for lag in range(1, len(products)):
-        rho = products[lag] / max(products[0], 1e-300)
-        if rho < limit:
-            break
-        total += 2.0 * rho
-    return total
-
-
 def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings()) -> Candidate:
     """The candidate under correlated noise, refitted, if that gives a shorter description; else the same candidate.
 
@@ -99,7 +88,7 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
     x = unknowns_at(candidate, fitting)
     residuals = residuals_of(fitting, x)
-    if residuals is None or correlation_time(residuals) < settings.correlated_above:
+    if residuals is None or correlation_time(residuals.series) < settings.correlated_above:
         return candidate
     share, length = _likeliest(residuals)
     for _ in range(settings.iterations):
@@ -118,7 +107,9 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     if not gain > 0:
         return candidate
     variance = float(rows[-1] @ rows[-1]) / max(n - len(x), 1)
-    fit = _moved(candidate.fit, fitting, x, variance * np.linalg.pinv(rows[:-1] @ rows[:-1].T, hermitian=True))
+    slopes, _, sizes = _scaled(rows)
+    covariance = variance * np.linalg.pinv(slopes @ slopes.T, hermitian=True) / np.outer(sizes, sizes)
+    fit = _moved(candidate.fit, fitting, x, covariance)
     spread = float(residuals.values @ residuals.values) / target.power
     noise = Noise(length, share / (1.0 + share))
     return replace(candidate, fit=replace(fit, loss=spread), objective=candidate.objective - gain, noise=noise)
@@ -181,22 +172,27 @@ def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem
 def _length(residuals: Residuals, share: float, length: float) -> float:
     """N ln(generalised sum of squares at the best nearby unknowns) + the logarithm of the determinant."""
     rows, log_determinant = whiten(residuals.t, residuals.first, residuals.rows, share, length)
-    slopes, r = rows[:-1], rows[-1]
-    total = float(r @ r)
-    if len(slopes):
-        moments = slopes @ r
-        total -= float(moments @ np.linalg.lstsq(_ridged(slopes @ slopes.T), moments, rcond=None)[0])
+    slopes, r, _ = _scaled(rows)
+    moments = slopes @ r
+    total = float(r @ r) - float(moments @ _regression(slopes, moments))
     return len(r) * math.log(max(total, 1e-300)) + log_determinant
 
 
 def _generalised_step(residuals: Residuals, share: float, length: float) -> np.ndarray:
     rows, _ = whiten(residuals.t, residuals.first, residuals.rows, share, length)
-    slopes, r = rows[:-1], rows[-1]
-    return np.linalg.lstsq(_ridged(slopes @ slopes.T), slopes @ r, rcond=None)[0]
+    slopes, r, sizes = _scaled(rows)
+    return _regression(slopes, slopes @ r) / sizes
 
 
-def _ridged(gram: np.ndarray) -> np.ndarray:
-    return gram + np.diag(1e-9 * np.maximum(np.diag(gram), 1e-300))
+def _scaled(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(slopes in units of their largest, residuals, the largest slope of each unknown): an unstable one is 1e200."""
+    sizes = np.maximum(np.abs(rows[:-1]).max(axis=1), 1e-300)
+    return rows[:-1] / sizes[:, None], rows[-1], sizes
+
+
+def _regression(slopes: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    gram = slopes @ slopes.T
+    return np.linalg.lstsq(gram + np.diag(1e-9 * np.maximum(np.diag(gram), 1e-300)), moments, rcond=None)[0]
 
 
 def _likeliest(residuals: Residuals, start: tuple[float, float] | None = None) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from lgf.data.problem import Problem
 from lgf.fit.constants import fit_constants
 from lgf.fit.jacobian import Solved, solve_with_jacobian
 from lgf.fit.settings import FitSettings, Fitting, make_fitting
+from lgf.fit.starts import starts_of, with_starts
 from lgf.fit.target import Target, make_target
 from lgf.fit.trajectory_stage import on_first_samples
 from lgf.search.candidate import Candidate, Prediction
@@ -39,10 +40,13 @@ class PredictionSettings:
         0.8,
     )  # shares of each experiment that are fitted; the next part is forecast
     early: Share = 0.3  # share of a left-out experiment from which its initial state is fitted
-    least_samples: Count = 8  # shorter experiments are not forecast
+    least_samples: Count = 8  # a shorter single experiment is not forecast
+    least_seen: Count = 3  # samples of each experiment that are fitted
     most_groups: Annotated[int, Field(ge=2)] = 10  # many experiments are left out in groups
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
+    outpredicted_above: Annotated[float, Field(ge=1.0)] = 1.5  # times the best error, if there are several experiments
     near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal
+    autonomous_within: Annotated[float, Field(ge=1.0)] = 1.3  # the same for equations without time, which are preferred
     bits_per_constant: Weight = 3.0  # in the order of simplicity
     bits_per_order: Weight = 3.0
     n_first_order: Count = 6  # autonomous equations of first order among those compared
@@ -63,10 +67,25 @@ class _Score:
     signal: float = 0.0
     surprise: float = math.nan
 
+    def fail(self, target: Target, predicted: np.ndarray) -> None:
+        """Counts values that an equation with too many unknowns cannot predict: its answer is 0."""
+        signal = float(np.sum(target.record.weight[predicted] * target.power * target.record.data[predicted] ** 2))
+        self.error += signal
+        self.signal += signal
+
+    def count(self, target: Target, solved: Solved, predicted: np.ndarray) -> None:
+        """Counts the errors of predicted values."""
+        weight = target.record.weight[predicted] * target.power
+        self.error += float(_squares(target, solved)[predicted].sum())
+        self.signal += float(np.sum(weight * target.record.data[predicted] ** 2))
+
     def add(
         self, target: Target, solved: Solved, predicted: np.ndarray, information: np.ndarray, variances: np.ndarray
     ) -> None:
-        """Adds the predicted values; `information` is J'J of the fit, `variances` [column] those of its residuals."""
+        """Counts predicted values and their surprise.
+
+        `information` is J'J of the fit, `variances` [column] are those of its residuals.
+        """
         squares = _squares(target, solved)[predicted]
         if not len(squares):
             return
@@ -74,8 +93,7 @@ class _Score:
         weight = target.record.weight[predicted] * target.power
         slopes = solved.jacobian[:, predicted] * np.sqrt(weight)
         expected = variance * (1.0 + _leverage(information, slopes))
-        self.error += float(squares.sum())
-        self.signal += float(np.sum(weight * target.record.data[predicted] ** 2))
+        self.count(target, solved, predicted)
         self.surprise = float(np.fmax(self.surprise, np.mean(squares / expected)))
 
     @property
@@ -110,22 +128,32 @@ def _forecasts(
 ) -> _Score:
     score = _Score()
     lengths = np.diff(target.record.first)
-    if lengths.min() < settings.least_samples:
+    if len(lengths) == 1 and lengths[0] < settings.least_samples:
         return score
     fitting = make_fitting(candidate.skeleton, target, fit, bounds, candidate.fit.sharing)
     start = unknowns_at(candidate, fitting)
-    shares = (*settings.origins, 1.0)
-    for share, following in pairwise(shares):
-        seen, until = (np.ceil(f * lengths).astype(np.int64) for f in (share, following))
+    for seen, until in _origins(lengths, settings):
+        trained = _selected(target, np.zeros_like(seen), seen)
+        following, rest = _selected(target, seen, until), _selected(target, until, lengths)
+        if np.count_nonzero(trained) <= len(start):
+            score.fail(target, following | rest)
+            continue
         result = on_first_samples(fitting, start, seen)
         solved = solve_with_jacobian(fitting, result.x)
-        trained = _selected(target, np.zeros_like(seen), seen)
-        if np.count_nonzero(trained) > len(result.x):
-            sums = np.sum(_squares(target, solved) * trained, axis=0)
-            variances = _variances(sums, trained.sum(axis=0), len(result.x), _least_variance(target, fit))
-            information = result.normal * target.power / _repetition(candidate, target)
-            score.add(target, solved, _selected(target, seen, until), information, variances)
+        sums = np.sum(_squares(target, solved) * trained, axis=0)
+        variances = _variances(sums, trained.sum(axis=0), len(result.x), _least_variance(target, fit))
+        information = result.normal * target.power / _repetition(candidate, target)
+        score.add(target, solved, following, information, variances)
+        score.count(target, solved, rest)
     return score
+
+
+def _origins(lengths: np.ndarray, settings: PredictionSettings) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(samples seen, samples up to the next origin) of each experiment, for every origin after which there are some."""
+    shares = (*settings.origins, 1.0)
+    ends = [np.maximum(np.ceil(f * lengths).astype(np.int64), settings.least_seen) for f in shares]
+    ends = [np.minimum(end, lengths) for end in ends]
+    return [(seen, until) for seen, until in pairwise(ends) if np.any(seen < until)]
 
 
 def _left_out(
@@ -158,10 +186,18 @@ def _left_out(
         varying = [v.constant for v in trained.sharing.varying]
         fixed[varying] = (-np.inf, np.inf) if bounds is None else bounds[varying]
         fitting = make_fitting(skeleton, target, fit, fixed, trained.sharing)
-        lengths = np.diff(target.record.first)
-        least = np.minimum(lengths - 1, frame.dimension + len(varying) + 1)
-        seen = np.maximum(np.ceil(settings.early * lengths).astype(np.int64), least)
+        starts = starts_of(trained.initial, np.fmax(whole.noise[: frame.dimension], 0.0))
         start = fitting.unknown_starts(np.array([trained.values]).reshape(1, -1))[0]
+        if starts is not None:
+            variance = float(np.mean(variances[counts > 0])) * _repetition(candidate, whole)
+            fitting = fitting._replace(unknowns=with_starts(fitting.unknowns, target, starts, variance))
+            unmeasured = np.array([d not in target.measured for d in range(frame.dimension)])
+            experiment, variable = np.nonzero((target.record.unknown >= 0) & unmeasured)
+            at = fitting.layout.n_free + target.record.unknown[experiment, variable]
+            start[at] = starts.mean[variable]
+        lengths = np.diff(target.record.first)
+        seen = np.maximum(np.ceil(settings.early * lengths).astype(np.int64), settings.least_seen)
+        seen = np.minimum(seen, lengths)
         result = on_first_samples(fitting, start, seen)
         information = result.normal * target.power / _repetition(candidate, whole)
         common = np.flatnonzero(fitting.layout.experiment < 0)

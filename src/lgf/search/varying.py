@@ -1,4 +1,4 @@
-"""Equations with one constant that varies by experiment, where the data ask for it.
+"""Equations with one constant, or one factor of all terms, that varies by experiment, where the data ask for it.
 
 Wells, trees and patients obey one equation with constants of their own. With common constants only, the free initial
 values of a higher order take their place. Which constant of which candidate should vary is estimated by one
@@ -17,6 +17,8 @@ from lgf.fit.settings import FitSettings, make_fitting
 from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
+from lgf.search.common_factor import with_common_factor
+from lgf.search.decision import simplicity
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper
 from lgf.search.prediction import unknowns_at
@@ -29,6 +31,7 @@ class VaryingSettings:
 
     least_experiments: Count = 3
     n_fitted: Count = 16  # the most promising pairs of candidate and constant
+    n_plain: Count = 8  # the simplest candidates, each with its most promising constant
 
 
 def vary_one(
@@ -45,9 +48,18 @@ def vary_one(
             continue
         lengths = estimated_lengths(candidate, target)
         estimated += [(length, rank, j, candidate) for j, length in enumerate(lengths) if math.isfinite(length)]
+        factored = with_common_factor(candidate)
+        if factored is not None and math.isfinite(length := estimated_lengths(factored, target)[0]):
+            estimated.append((length, rank, -1, factored))
+    estimated.sort(key=lambda entry: entry[:3])
+    best: dict[str, tuple[float, int, int, Candidate]] = {}  # of every equation
+    for entry in estimated:
+        best.setdefault(entry[3].skeleton.structure, entry)
+    plain = sorted(best.values(), key=lambda entry: simplicity(entry[3]))[: settings.n_plain]
+    chosen = dict.fromkeys([*estimated[: settings.n_fitted], *plain])
     proposals = [
-        replace(c.proposal, start=c.fit.values, sharing=Sharing((Varying(j),)), origin="varying")
-        for _, _, j, c in sorted(estimated, key=lambda entry: entry[:3])[: settings.n_fitted]
+        replace(c.proposal, start=c.fit.values, sharing=Sharing((Varying(max(j, 0)),)), origin="varying")
+        for _, _, j, c in chosen
     ]
     common = {c.skeleton.structure: c.objective for c in candidates}
     fitted = mapper(replace(evaluator, refining=True), proposals)
@@ -87,5 +99,6 @@ def estimated_lengths(candidate: Candidate, target: Target) -> list[float]:
         errors = np.sqrt(np.diag(np.linalg.pinv(individual @ individual.T, hermitian=True))[own] * variance)
         mean, deviation = distribution(values, np.where(errors > 0, errors, np.inf))
         gain = n * math.log(left / total) + math.log(target.n_experiments)
-        lengths.append(candidate.objective + gain + random_length(values, errors, mean, deviation))
+        random = random_length(values, errors, mean, deviation, target.experiment_samples)
+        lengths.append(candidate.objective + gain + random)
     return lengths
