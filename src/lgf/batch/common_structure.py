@@ -18,6 +18,7 @@ import numpy as np
 from lgf.batch.answer import Answer, Question, Read, Status
 from lgf.batch.workers import Notify, answer_all, map_records
 from lgf.data import Problem
+from lgf.data.condensation import condensed
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
 from lgf.expression.print import plain
@@ -88,7 +89,8 @@ def proposed_structures(records: Mapping[str, Any], folder: Path) -> list[Skelet
 def structure_lengths(question: Question, source: Any, structures: Sequence[Skeleton]) -> list[tuple[float, float]]:
     """(description length without bits, length of the bits) of each structure, fitted to one record."""
     request = question.request(source)
-    problem, settings = request.problem, request.settings
+    settings = request.settings
+    problem = condensed(request.problem, settings.condensation)
     frames = {skeleton.frame for skeleton in structures}
     widest = max(frames, key=lambda frame: frame.dimension)
     completions = [

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from lgf.cli.terminal import compile_kernels, progress_display, show_findings
+from lgf.data.condensation import condensation_sentence
 from lgf.errors import LgfError, Stopped
 from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
@@ -32,6 +33,9 @@ def prepare_folder(request: Request, folder: Path, notes: Sequence[str], console
     open_run(folder, request)
     for note in notes:
         console.print(note, style="dim", soft_wrap=True)
+    condensation = condensation_sentence(request.problem, request.settings.condensation)
+    if condensation is not None:
+        console.print(condensation, style="dim", soft_wrap=True)
     show_findings(request.findings, console)
     return folder
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
 from lgf.report.constants import constant_rows
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
@@ -243,7 +244,10 @@ def _data(run: Run) -> Sequence[str]:
         measured = " and ".join(map(str, o.columns))
         name = o.name or f"Experiment {number}"
         sentences.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
-    return sentences if len(sentences) <= 20 else [*sentences[:20], f"{len(sentences) - 20} more experiments."]
+    if len(sentences) > 20:
+        sentences = [*sentences[:20], f"{len(sentences) - 20} more experiments."]
+    condensation = condensation_sentence(run.request.problem, run.request.settings.condensation)
+    return sentences if condensation is None else [*sentences, condensation]
 
 
 def _findings(run: Run) -> str:

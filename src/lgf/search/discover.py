@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from lgf import __version__
+from lgf.data.condensation import condensed
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
@@ -42,7 +43,7 @@ class Discovery:
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]  # equations that fit about as well as the best
     history: tuple[Iteration, ...]
-    problem: Problem
+    problem: Problem  # condensed, if it was long
     completions: tuple[Completion, ...]
     targets: dict[Frame, Target]
     growth: float | None  # of the noise with the signal; None = constant noise
@@ -92,6 +93,7 @@ def discover(
     first. KeyboardInterrupt ends the search early; the equation is then selected from the candidates so far.
     """
     started = time.monotonic()
+    problem = condensed(problem, settings.condensation)
     frames = problem.frames
     completions = tuple(
         complete(o, frames[-1], settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)

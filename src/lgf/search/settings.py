@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from lgf.data.condensation import CondensationSettings
 from lgf.errors import LgfError, quoted
 from lgf.fit.settings import FitMethod, FitSettings
 from lgf.search.loop import SearchSettings
@@ -46,6 +47,7 @@ class DiscoverySettings:
     search: SearchSettings = SearchSettings()
     fit: FitSettings = FitSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
+    condensation: CondensationSettings = CondensationSettings()
     smoothing: str = "auto"
     all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
     enumeration: EnumerationSettings = EnumerationSettings()
