@@ -215,10 +215,18 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training.")] = False,
 ) -> None:
     """Train a model from a recipe."""
+    from lgf.errors import LgfError
     from lgf.training.recipe import load_recipe
-    from lgf.training.stages import train as train_model
 
     plan = load_recipe(recipe)
+    try:
+        from lgf.training.stages import train as train_model
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise LgfError(
+            "training needs the package torch; install it by: pip install 'latent-grammar-flow[train]'."
+        ) from error
     folder = out if out is not None else Path("models") / plan.name
     bundle = train_model(plan, folder, resume, _print_progress)
     typer.echo(json.dumps(dict(bundle.metrics), indent=1, default=str))
