@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
-from lgf.grammar import pad, unpad
+from lgf.grammar import Derivation, pad, unpad
 from lgf.language.corpus import HIGHEST_ORDER
 from lgf.language.language import Language
 from lgf.latent.autoencoder import decode, encode
@@ -50,13 +50,12 @@ class FlowProposer:
         self._target: float | None = None
         self._stability_learned = False
         self._learned = 0
-        self._queue: list[Proposal] = []
+        self._queue: list[tuple[Language, Derivation]] = []
         self._codes: dict[str, np.ndarray | None] = {}
         self._elites: dict[Frame, np.ndarray] = {}
 
     def tell(self, population: Population) -> None:
-        """Trains the dynamic predictors on all candidates so far, and takes the elites for renoising."""
-        self._queue = []
+        """Takes the elites for renoising, and trains the dynamic predictors on all candidates so far if it is time."""
         with threadpool_limits(1, "blas"):  # so that sums and samples are reproducible
             self._learn(population)
 
@@ -72,6 +71,7 @@ class FlowProposer:
         if len(coded) < max(self._settings.least, self._settings.growth * self._learned):
             return
         self._learned = len(coded)
+        self._queue = []  # sampled with the former predictors
         tokens = np.array([codes for _, codes in coded])
         values = np.array([c.objective for c, _ in coded])
         scores = ndtri((rankdata(values) - 0.5) / len(values))
@@ -94,12 +94,16 @@ class FlowProposer:
         if len(self._queue) < n:
             share = -(-max(n, self._settings.batch) // len(self._languages))
             with threadpool_limits(1, "blas"):  # so that sums and samples are reproducible
-                parts = [self._ask(language, share) for language in self._languages]
+                parts = [[(language, d) for d in self._ask(language, share)] for language in self._languages]
             self._queue += [p for together in zip_longest(*parts) for p in together if p is not None]
-        proposals, self._queue = self._queue[:n], self._queue[n:]
+        proposals: list[Proposal] = []
+        while self._queue and len(proposals) < n:
+            proposal = propose(*self._queue.pop(0), "flow")
+            if proposal is not None:
+                proposals.append(proposal)
         return proposals
 
-    def _ask(self, language: Language, n: int) -> list[Proposal]:
+    def _ask(self, language: Language, n: int) -> list[Derivation]:
         settings, trained = self._settings, self._target is not None
         n_samples = n * (settings.screening if trained else 1)
         elites = self._elites.get(language.frame)
@@ -111,12 +115,7 @@ class FlowProposer:
         if trained and settings.screening > 1:
             tokens = tokens[self._screen(tokens, n)]
         derivations = decode(self._bundle.autoencoder, tokens, language.allowed, language.max_order)
-        proposals = []
-        for derivation in unpad(language.grammar, derivations):
-            proposal = propose(language, derivation, "flow")
-            if proposal is not None:
-                proposals.append(proposal)
-        return proposals
+        return unpad(language.grammar, derivations)
 
     def _guides(self, language: Language, objective: bool) -> list[Guide]:
         guides: list[Guide] = []

@@ -128,15 +128,18 @@ class EvolutionProposer:
         self._moves, self._chances = list(settings.moves), weights / weights.sum()
         self._monte_carlo = MonteCarloProposer(languages, seed)
         self._parents: list[tuple[Language, Blocks]] = []
+        self._blocks_of: dict[Derivation, Blocks] = {}
         self._pool: dict[Frame, list[tuple[int, ...]]] = {}
 
     def tell(self, population: Population) -> None:
         """Takes the best candidates as parents."""
         self._parents = []
         for candidate in population.best(self._settings.elite):
-            language = self._languages[candidate.skeleton.frame]
-            if candidate.proposal.derivation is not None:
-                self._parents.append((language, split(language.grammar, candidate.proposal.derivation)))
+            language, derivation = self._languages[candidate.skeleton.frame], candidate.proposal.derivation
+            if derivation is not None:
+                if derivation not in self._blocks_of:
+                    self._blocks_of[derivation] = split(language.grammar, derivation)
+                self._parents.append((language, self._blocks_of[derivation]))
 
     def ask(self, n: int) -> list[Proposal]:
         """About n proposals, a share of them new samples."""
