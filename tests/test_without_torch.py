@@ -7,7 +7,13 @@ from lgf.cli import main
 
 WITHOUT = """
 import sys
-sys.modules["torch"] = None  # as if it were not installed
+
+class NoTorch:
+    def find_spec(self, name, *rest):
+        if name == "torch":
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, NoTorch())
 import numpy as np
 from lgf import LatentGrammarFlow
 from lgf.search.settings import DiscoverySettings, EnumerationSettings, ProposerShare
