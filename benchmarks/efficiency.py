@@ -26,10 +26,10 @@ from lgf.grammar import load_grammar
 from lgf.language.language import Language, make_language
 from lgf.latent.bundle import load_bundle
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.discover import warm_up
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import SearchSettings, search
 from lgf.search.mixture import FLOW, make_schedule
+from lgf.search.precompilation import precompile
 from lgf.search.proposers.basic import (
     EnumerationProposer,
     EvolutionProposer,
@@ -235,7 +235,7 @@ def main(args: argparse.Namespace) -> None:
     if args.only:
         work = [w for w in work if w[0] in args.only.split(",")]
     if not args.table:
-        warm_up()  # so that the first fit does not include compilation
+        precompile()  # so that the first fit does not include compilation
         for problem_id, model in work:
             study(problem_id, model, args.budget, args.seeds, done, args.out, args.methods.split(";"))
     found = table(finished(args.out, args.budget))

@@ -1,14 +1,19 @@
-"""Where no folder can be written, compiled code is kept nowhere, and everything works all the same."""
+"""Compilation: kernels that call each other by address, helpers that fill the cache, and no folder for a cache."""
 
 import io
+import os
 import subprocess
 import sys
-from types import SimpleNamespace
+from typing import NamedTuple
 
+import numpy as np
 import pytest
+from numba import float64, int64, njit, types
+from numba.core.errors import TypingError
 from rich.console import Console
 
 from lgf.cli import terminal
+from lgf.compilation import linked
 
 NOWHERE = """
 from numba.core.caching import CacheImpl
@@ -20,22 +25,68 @@ assert not CACHED
 assert fit_trajectory.stats.cache_path is None
 """
 
+HELPED = """
+from lgf.search import precompilation
+every = precompilation.KERNELS
+kernel, _ = every["residuals"]
+precompilation.KERNELS = {"residuals": every["residuals"]}
+assert not precompilation.is_compiled()
+done = []
+precompilation.precompile(done.append)
+assert done == ["residuals"]
+assert precompilation.is_compiled()
+every["residuals"][1]()
+assert sum(kernel.stats.cache_hits.values()) == 1
+"""
+
+
+class Pair(NamedTuple):
+    weights: np.ndarray
+    factor: float
+
 
 def test_nowhere_to_keep_compiled_code():
     process = subprocess.run([sys.executable, "-c", NOWHERE], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
 
 
-@pytest.mark.parametrize(("kept", "said"), [("", "kernels, once;"), (None, "NUMBA_CACHE_DIR"), ("kept", None)])
-def test_what_is_said_before_a_compilation(monkeypatch, tmp_path, kept, said):
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept/fit.nbi").touch()
-    path = None if kept is None else str(tmp_path / kept)
-    compiled = []
-    monkeypatch.setattr(terminal, "fit_trajectory", SimpleNamespace(stats=SimpleNamespace(cache_path=path)))
-    monkeypatch.setattr(terminal, "warm_up", lambda: compiled.append(True))
+@pytest.mark.parametrize(
+    ("cached", "compiled", "said"),
+    [(True, False, "kernels, once;"), (False, False, "NUMBA_CACHE_DIR"), (True, True, None)],
+)
+def test_what_is_said_before_a_compilation(monkeypatch, cached, compiled, said):
+    reported = []
+    monkeypatch.setattr(terminal, "CACHED", cached)
+    monkeypatch.setattr(terminal, "is_compiled", lambda: compiled)
+    monkeypatch.setattr(terminal, "precompile", lambda report: reported.append(report("integrator")))
     console = Console(file=io.StringIO())
     terminal.compile_kernels(console)
     heard = console.file.getvalue()
     assert heard == "" if said is None else said in heard
-    assert bool(compiled) is (said is not None)
+    assert bool(reported) is (cached and not compiled)
+
+
+def test_a_linked_kernel_is_called_as_one_that_is_compiled_in():
+    kernel = njit(lambda pair, count: pair.weights[:count].sum() * pair.factor)
+    signature = float64(types.NamedTuple((float64[::1], float64), Pair), int64)
+    call = linked(kernel, signature)
+
+    @njit(nogil=True)
+    def twice(pair, count):
+        return 2.0 * call(pair, count)
+
+    pair = Pair(np.array([1.0, 2.0, 4.0]), 3.0)
+    assert not kernel.signatures
+    assert [twice(pair, n) for n in (1, 3)] == [2 * kernel.py_func(pair, n) for n in (1, 3)]
+    assert len(kernel.signatures) == 1
+    with pytest.raises(TypingError):
+        twice(Pair(np.ones((2, 2)), 1.0), 1)  # of other types it would read wrong memory
+
+
+def test_a_second_process_fills_the_cache(tmp_path):
+    """A process with an empty cache has a kernel compiled by a helper, and then loads it."""
+    process = subprocess.run(
+        [sys.executable, "-c", HELPED], capture_output=True, text=True, check=False,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr

@@ -1,9 +1,20 @@
-"""Whether numba can cache compiled kernels on disk, and where."""
+"""Compiled kernels: where numba caches them on disk, and how one calls another without being compiled with it.
 
+numba optimises a callee anew inside every caller, so a chain of kernels is compiled several times over. A kernel that
+is `linked` is compiled once; others call it through its address, which is looked up when they first need it.
+"""
+
+import _thread
+import ctypes
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from llvmlite import binding, ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.typing import Signature
+from numba.extending import intrinsic
 
 
 def _probe() -> None:
@@ -26,3 +37,50 @@ def cache_folder(kernel: Any) -> Path | None:
     """The folder that holds the compiled code of this numba function; None if it is not cached."""
     path = kernel.stats.cache_path
     return None if path is None else Path(path)
+
+
+def linked(kernel: Any, signature: Signature) -> Any:
+    """A function for use inside other kernels that calls `kernel`, compiled for this signature only.
+
+    `kernel` is a numba function with a C wrapper. Its address stands in a cell of memory that callers read; the first
+    call finds the cell empty and has the kernel compiled or loaded from the cache.
+    """
+    function = kernel.py_func
+    unique = sha256(str(signature).encode()).hexdigest()[:12]  # a caller cached with other types must not link to it
+    symbol = f"lgf.{function.__module__}.{function.__qualname__}.{unique}"
+    cell = ctypes.c_void_p()
+
+    def load() -> None:
+        compiled = kernel.get_compile_result(signature)
+        cell.value = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+
+    @ctypes.CFUNCTYPE(None)
+    def load_from_kernel() -> None:
+        try:
+            load()
+        except KeyboardInterrupt:  # the calling kernel cannot go on without it, and the user still wants to interrupt
+            load()
+            _thread.interrupt_main()
+
+    binding.add_symbol(f"{symbol}.cell", ctypes.addressof(cell))
+    binding.add_symbol(f"{symbol}.load", ctypes.cast(load_from_kernel, ctypes.c_void_p).value)
+
+    @intrinsic
+    def call(typing_context, *args):
+        if tuple(map(types.unliteral, args)) != signature.args:
+            return None
+
+        def generate(context, builder, _, values):
+            arguments = cgutils.unpack_tuple(builder, values[0])
+            returned = context.get_value_type(signature.return_type)
+            kind = ir.FunctionType(returned, [context.get_value_type(t) for t in signature.args])
+            place = context.get_c_value(builder, kind.as_pointer(), f"{symbol}.cell")
+            with builder.if_then(cgutils.is_null(builder, builder.load(place)), likely=False):
+                nothing = ir.FunctionType(ir.VoidType(), [])
+                builder.call(cgutils.get_or_insert_function(builder.module, nothing, f"{symbol}.load"), [])
+            return builder.call(builder.load(place), arguments)
+
+        return signature.return_type(types.StarArgTuple(args)), generate
+
+    call.keeps = (cell, load_from_kernel)  # the addresses must stay valid
+    return call

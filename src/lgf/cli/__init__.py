@@ -17,6 +17,7 @@ from lgf.cli.app import app as open_page
 from lgf.cli.discover import discover
 from lgf.cli.inspect import check, plot, records, simulate, suggest
 from lgf.cli.models import models_app, sample, train
+from lgf.cli.warm import warm
 from lgf.errors import LgfError, Stopped
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[
@@ -32,7 +33,7 @@ _DISK_ERRORS = (
 )  # disk full, quota, read-only, no permission, I/O
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (discover, check, simulate, plot, suggest, records, sample, train):
+for command in (discover, check, simulate, plot, suggest, records, sample, train, warm):
     app.command()(command)
 app.command("app")(open_page)
 app.add_typer(models_app, name="models")

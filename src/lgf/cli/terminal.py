@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lgf.compilation import cache_folder
+from lgf.compilation import CACHED
 from lgf.data import Finding
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
@@ -16,9 +16,8 @@ from lgf.report.percentages import percentage
 from lgf.runs.journal import Tick
 from lgf.runs.request import Notify, Request
 from lgf.search.candidate import Candidate
-from lgf.search.discover import warm_up
 from lgf.search.loop import Iteration
-from lgf.solver.kernels.trajectory_fit import fit_trajectory
+from lgf.search.precompilation import KERNELS, is_compiled, precompile
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
@@ -86,18 +85,27 @@ class _Display:
 
 
 def compile_kernels(console: Console) -> None:
-    """Compiles the kernels with a message, unless they are cached, so that this time is not part of the search."""
-    folder = cache_folder(fit_trajectory)
-    if folder is None:
-        how = "as in every run, because no folder can be written to keep them in (name one by NUMBA_CACHE_DIR)"
-    elif any(folder.glob("*.nbi")):
+    """Compiles the kernels, unless they are cached, with a line that says how far it is."""
+    if is_compiled():
         return
-    else:
-        how = "once"
-    console.print(
-        f"compiling the numerical kernels, {how}; this takes a minute or two ...", style="dim", soft_wrap=True
-    )
-    warm_up()
+    if not CACHED:
+        console.print(
+            "compiling the numerical kernels, as in every run, because no folder can be written to keep them in (name "
+            "one by NUMBA_CACHE_DIR); this takes half a minute ...", style="dim", soft_wrap=True
+        )  # fmt: skip
+        return
+    started, done = time.monotonic(), 0
+    sentence = "compiling the numerical kernels, once; this takes 10 to 20 seconds"
+
+    def report(_: str) -> None:
+        nonlocal done
+        done += 1
+        status.update(f"{sentence}: {done} of {len(KERNELS)} after {time.monotonic() - started:.0f} s")
+
+    if not console.is_terminal:
+        console.print(f"{sentence} ...", style="dim", soft_wrap=True)
+    with console.status(sentence, spinner_style="dim") as status:
+        precompile(report)
 
 
 def show_findings(findings: tuple[Finding, ...], console: Console) -> None:

@@ -38,6 +38,7 @@ from lgf.search.discover import Discovery, discover
 from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
 from lgf.search.objective import ObjectiveSettings
+from lgf.search.precompilation import precompile
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import Initial, solve
@@ -184,6 +185,7 @@ def execute(
     """
     problem, grammar = request.problem, request.grammar
     check_request(request, proposers)
+    precompile()
     with interruptible() as interrupts:
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts or stop())
         try:

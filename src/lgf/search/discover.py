@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-import numpy as np
-
 from lgf import __version__
 from lgf.data.condensation import condensed
-from lgf.data.knowledge import Knowledge
-from lgf.data.observation import Observation
 from lgf.data.problem import Problem
 from lgf.data.row_knowledge import row_knowledge
-from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.errors import LgfError
-from lgf.expression.frame import Frame, Variable
+from lgf.expression.frame import Frame
 from lgf.fit.target import Target, make_target
 from lgf.grammar import Grammar
 from lgf.language.language import make_language
@@ -63,15 +58,6 @@ class Discovery:
     def system(self) -> System:
         """The chosen system with values and errors."""
         return self.best.fit.system(self.target)
-
-
-def warm_up() -> None:
-    """Compiles or loads the fit kernels by running one small fit."""
-    t = np.linspace(0.0, 1.0, 12)
-    problem = Problem((Observation(t, np.exp(-t), initial={Variable("u"): 1.0}),), Knowledge(order=1))
-    frame = problem.frames[0]
-    target = make_target(problem, frame, [complete(problem.observations[0], frame, "whittaker")])
-    Evaluator({frame: target})(Proposal(Skeleton.read("u' = C*u + C*sin(C*t)"), 0.0))
 
 
 def discover(

@@ -184,8 +184,8 @@ def in_blocks(columns: np.ndarray) -> np.ndarray:
 
 def run(program: Program, values: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """The outputs [output, N] of a program along a trajectory."""
-    out = np.empty((len(program.outputs), len(t)))
-    evaluate_wide(program, np.asarray(values, float), t, columns, inputs, np.zeros((program.n_registers, WIDE)), out)
+    out, registers = np.empty((len(program.outputs), len(t))), np.zeros((program.n_registers, WIDE))
+    evaluate_wide(program, np.asarray(values, float), t, np.ascontiguousarray(columns), inputs, registers, out)
     return out
 
 

@@ -7,6 +7,8 @@ np.int64(1), not 1) and no unused wrappers.
 from lgf.compilation import CACHED
 
 KERNEL = {"cache": CACHED, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # called from Python
-INNER = KERNEL | {"no_cpython_wrapper": True}  # called by kernels only: a call from Python would crash
+LINKED = KERNEL | {"no_cfunc_wrapper": False}  # called from Python, and by kernels through its address
+INNER_ONLY = {"no_cpython_wrapper": True}  # called by kernels only: a call from Python would crash
+INNER = KERNEL | INNER_ONLY
 FAST = {"contract", "nsz", "arcp"}  # safe for NaN, infinity and the order of sums
 FASTEST = FAST | {"reassoc"}

@@ -9,7 +9,9 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-_INLINE = {"inline": "always", "error_model": "numpy"}
+from lgf.solver.kernels import FAST, INNER
+
+_INLINE = INNER | {"fastmath": FAST, "forceinline": True}  # by LLVM: numba's own inlining types every copy anew
 
 
 @intrinsic

@@ -12,7 +12,7 @@ from numba import njit
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.linear import damped_solve
-from lgf.solver.kernels.machine import WIDE, Program, evaluate_wide
+from lgf.solver.kernels.machine import WIDE, Program, evaluate
 
 NODES = 4  # subdivisions of the time between two samples
 
@@ -100,7 +100,7 @@ def _evaluate(programs, owner, x, grid, largest, R, values):
         programs.n_registers,
         programs.constants_at,
     )
-    evaluate_wide(program, x[: programs.p[owner]], grid.t, grid.columns, grid.inputs, R, values)
+    evaluate(program, x[: programs.p[owner]], grid.t, grid.columns, grid.inputs, R, values)
     for i in range(values.shape[1]):
         if not abs(values[0, i]) < largest:
             return False

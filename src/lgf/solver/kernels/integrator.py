@@ -11,11 +11,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import boolean, float64, int32, int64, njit, types
 
-from lgf.solver.kernels import FAST, INNER, KERNEL
+from lgf.compilation import linked
+from lgf.solver.kernels import FAST, INNER, INNER_ONLY, LINKED
 from lgf.solver.kernels.elementary import exponential, logarithm
-from lgf.solver.kernels.machine import LANES, Program, execute_lanes
+from lgf.solver.kernels.machine import LANES, PROGRAM, Program, execute_lanes
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
 
@@ -77,7 +78,7 @@ def make_workspace(flow: Flow, samples: int) -> Workspace:
     )
 
 
-@njit(**INNER, fastmath=FAST)
+@njit(**LINKED | INNER_ONLY, fastmath=FAST)
 def slopes(code, outputs, degree, n, R, table, S, K, stage):
     """Write the derivative of every state of every lane, at what R holds, to K[stage].
 
@@ -103,6 +104,13 @@ def slopes(code, outputs, degree, n, R, table, S, K, stage):
             return
         if _newton(outputs[0], n, R, S, K, stage, run % 2 == 1):
             return
+
+
+SLOPES = types.none(
+    int32[:, ::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1],
+    int64,
+)  # fmt: skip
+_slopes = linked(slopes, SLOPES)
 
 
 @njit(**INNER)
@@ -275,7 +283,7 @@ def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
     return True
 
 
-@njit(**KERNEL, fastmath=FAST)
+@njit(**LINKED, fastmath=FAST)
 def integrate(flow, constants, n_active, y, t, table, options, shared, with_highest, work):
     """Solve for all lanes; the trajectories go to work.Y, the return value is the number of steps tried.
 
@@ -317,7 +325,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
             R[1 + d, k] = y[d, k]
             Y[0, d, k] = y[d, k]
     for _ in range(2):
-        slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
+        _slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
         if not _leave_singular_start(n, n_active, y, window, options.nudge, S, K, R):
             break
     for k in range(LANES):
@@ -343,7 +351,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                 S[TRIED, k] = h * S[ACTIVE, k]
         for s in range(1, 7):
             _stage_state(s, n, y, S, K, R)
-            slopes(code, outputs, degree, n, R, table, S, K, s)
+            _slopes(code, outputs, degree, n, R, table, S, K, s)
         _step_factor(n, y, S, K, R, rtol, atol)
         if shared:
             factor = S[ERROR, 0]
@@ -452,7 +460,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     return steps
 
 
-@njit(inline="always", error_model="numpy")
+@njit(**INNER, fastmath=FAST)
 def _blew_up(n, y, limit, k):
     """Whether a state of lane k exceeds its limit or is not finite."""
     for d in range(n):
@@ -461,7 +469,7 @@ def _blew_up(n, y, limit, k):
     return False
 
 
-@njit(inline="always", error_model="numpy")
+@njit(**INNER, fastmath=FAST)
 def _highest_derivatives(
     code, outputs, degree, n, rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
 ):  # fmt: skip
@@ -481,7 +489,7 @@ def _highest_derivatives(
         for d in range(n):
             for k in range(LANES):
                 R[1 + d, k] = Y[i, d, k]
-        slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
+        _slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
         for j in range(rates.shape[0]):
             for k in range(LANES):
                 Y[i, n + j, k] = K[0, rates[j], k]
@@ -490,3 +498,16 @@ def _highest_derivatives(
                 _remember_root(S, K, n, k, t[i])
                 if i == 0:
                     S[ROOT_SLOPE, k] = root_slope
+
+
+FLOW = types.NamedTuple((PROGRAM, int64, int64, int64[::1]), Flow)
+_OPTIONS = types.NamedTuple(
+    (float64, float64[::1], float64, float64[::1], float64[::1], int64, float64, float64), Options
+)
+_WORKSPACE = types.NamedTuple(
+    (float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], int64[::1], int64[::1]), Workspace
+)
+INTEGRATE = int64(
+    FLOW, float64[:, ::1], int64, float64[:, ::1], float64[::1], float64[:, ::1], _OPTIONS, boolean, boolean, _WORKSPACE
+)
+solve_lanes = linked(integrate, INTEGRATE)

@@ -9,10 +9,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import float64, int32, int64, njit, types
 
+from lgf.compilation import linked
 from lgf.expression.functions import FUNCTIONS
-from lgf.solver.kernels import FAST, KERNEL
+from lgf.solver.kernels import FAST, KERNEL, LINKED
 from lgf.solver.kernels.elementary import LARGEST_ANGLE, exponential, hyperbolic_tangent, logarithm, sine
 
 ADD, SUB, MUL, DIV, MADD, NEG = range(6)
@@ -35,6 +36,9 @@ class Program(NamedTuple):
     outputs: np.ndarray  # int32, the registers of the results
     n_registers: int
     constants_at: int  # the register of the first constant
+
+
+PROGRAM = types.NamedTuple((int32[:, ::1], float64[::1], int32[::1], int64, int64), Program)
 
 
 def _make_machine(width):
@@ -126,7 +130,7 @@ execute_wide = _make_machine(WIDE)
 NO_TABLE = np.zeros((0, 4))
 
 
-@njit(**KERNEL)
+@njit(**LINKED)
 def evaluate_wide(program, x, t, columns, inputs, R, B):
     """Write the outputs of a program, for the constants x, over many samples to the rows of B [outputs, sample].
 
@@ -157,6 +161,12 @@ def evaluate_wide(program, x, t, columns, inputs, R, B):
             o = np.uint64(program.outputs[j])
             for k in range(width):
                 B[j, first + k] = R[o, k]
+
+
+EVALUATE = types.none(
+    PROGRAM, float64[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1]
+)
+evaluate = linked(evaluate_wide, EVALUATE)
 
 
 class Programs(NamedTuple):
@@ -190,7 +200,7 @@ def evaluate_each(programs, owner, x, t, columns, inputs, largest, B):
             programs.n_registers,
             programs.constants_at,
         )
-        evaluate_wide(program, x[c][: programs.p[k]], t, columns, inputs, R, row)
+        evaluate(program, x[c][: programs.p[k]], t, columns, inputs, R, row)
         sound = True
         for i in range(t.shape[0]):
             sound &= abs(row[0, i]) < largest

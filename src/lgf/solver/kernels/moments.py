@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from lgf.solver.kernels import KERNEL
-from lgf.solver.kernels.machine import WIDE, evaluate_wide
+from lgf.solver.kernels.machine import WIDE, evaluate
 
 
 @njit(**KERNEL)
@@ -21,7 +21,7 @@ def moments(program, constants, t, columns, largest):
     total = np.zeros(N)
     squares = np.zeros(N)
     for i in range(draws):
-        evaluate_wide(program, constants[i], t, columns, inputs, R, B)
+        evaluate(program, constants[i], t, columns, inputs, R, B)
         for k in range(N):
             value = B[0, k]
             value = value if value > -largest else -largest

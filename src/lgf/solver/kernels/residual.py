@@ -3,11 +3,11 @@
 import math
 
 import numpy as np
-from numba import njit
+from numba import float64, int32, int64, njit
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.linear import bounded_solve, damped_solve
-from lgf.solver.kernels.machine import WIDE, evaluate_wide
+from lgf.solver.kernels.machine import PROGRAM, WIDE, evaluate
 
 
 @njit(**INNER, fastmath=FASTEST)
@@ -93,7 +93,7 @@ def fit_residual(
     x = np.ones(p)
     evaluations = 0
     if q == 0:
-        evaluate_wide(basis, x, t, columns, inputs, R, B)
+        evaluate(basis, x, t, columns, inputs, R, B)
         loss = _project(linear, x, lower, upper, weight, B, A, g, L, c, held)
         return x.reshape(1, p), np.array([loss]), 1
     n_starts = starts.shape[0]
@@ -104,7 +104,7 @@ def fit_residual(
     for s in range(n_starts):
         for j in range(q):
             x[nonlinear[j]] = min(max(starts[s, j], lower[nonlinear[j]]), upper[nonlinear[j]])
-        evaluate_wide(basis, x, few_t, few_columns, few_inputs, R, few_B)
+        evaluate(basis, x, few_t, few_columns, few_inputs, R, few_B)
         scores[s] = _project(linear, x, lower, upper, few_weight, few_B, A, g, L, c, held)
         evaluations += 1
     count = min(n_refined, n_starts)
@@ -128,7 +128,7 @@ def fit_residual(
         scores[s] = np.inf
         for j in range(q):
             x[nonlinear[j]] = min(max(starts[s, j], lower[nonlinear[j]]), upper[nonlinear[j]])
-        evaluate_wide(basis, x, t, columns, inputs, R, B)
+        evaluate(basis, x, t, columns, inputs, R, B)
         loss = _project(linear, x, lower, upper, weight, B, A, g, L, c, held)
         evaluations += 1
         damping = 1e-2
@@ -142,7 +142,7 @@ def fit_residual(
                 if trial[nonlinear[j]] + step > upper[nonlinear[j]]:
                     step = -step
                 trial[nonlinear[j]] += step
-                evaluate_wide(basis, trial, t, columns, inputs, R, B)
+                evaluate(basis, trial, t, columns, inputs, R, B)
                 value = _project(linear, trial, lower, upper, weight, B, A, g, L, c, held)
                 evaluations += 1
                 for k in range(N):
@@ -167,7 +167,7 @@ def fit_residual(
                 for j in range(q):
                     i = nonlinear[j]
                     trial[i] = min(max(trial[i] + change[j], lower[i]), upper[i])
-                evaluate_wide(basis, trial, t, columns, inputs, R, B)
+                evaluate(basis, trial, t, columns, inputs, R, B)
                 value = _project(linear, trial, lower, upper, weight, B, A, g, L, c, held)
                 evaluations += 1
                 if value < loss:
@@ -199,7 +199,7 @@ def residual_loss(basis, linear, x, t, columns, inputs, weight):
     m = linear.shape[0]
     R = np.zeros((basis.n_registers, WIDE))
     B = np.zeros((m + 1, N))
-    evaluate_wide(basis, x, t, columns, inputs, R, B)
+    evaluate(basis, x, t, columns, inputs, R, B)
     total = 0.0
     for k in range(N):
         r = B[m, k]
@@ -207,3 +207,10 @@ def residual_loss(basis, linear, x, t, columns, inputs, weight):
             r += x[linear[j]] * B[j, k]
         total += (r * weight[k]) ** 2
     return total / N if math.isfinite(total) else math.nan
+
+
+FIT_RESIDUAL = (
+    PROGRAM, int64, int32[::1], int32[::1], float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[:, ::1],
+    float64[:, ::1], float64[::1], int64, int64, int64,
+)  # fmt: skip
+RESIDUAL_LOSS = (PROGRAM, int32[::1], float64[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])

@@ -7,10 +7,10 @@ shared step sequence; eight damping values are tried at once, one per lane.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import boolean, float64, int64, njit, types
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.integrator import N_STAGES, N_WORK, OK, Options, Workspace, integrate
+from lgf.solver.kernels.integrator import FLOW, N_STAGES, N_WORK, OK, Options, Workspace, solve_lanes
 from lgf.solver.kernels.linear import damped_solve
 from lgf.solver.kernels.machine import LANES
 
@@ -98,8 +98,7 @@ def make_memory(flow, p, longest):
     )
 
 
-# inline="always" where a kernel has few callers: numba optimises a callee anew inside every caller.
-@njit(inline="always", error_model="numpy")
+@njit(**INNER)
 def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps, shared, with_highest, memory):
     """Solve experiment e, its first N samples, for the unknowns in the columns of X; returns the steps tried."""
     for j in range(memory.C.shape[0]):
@@ -115,7 +114,7 @@ def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps
         rtol, record.atol, record.largest_step[e], record.limit, record.nudge[e], max_steps, record.root[e],
         record.root_slope[e],
     )  # fmt: skip
-    return integrate(
+    return solve_lanes(
         flow, memory.C, n_active, memory.y, record.t[begin : begin + N],
         record.table[record.table_first[e] : record.table_first[e + 1]], options, shared, with_highest,
         memory.integrator,
@@ -194,7 +193,7 @@ def _accumulate(J, P, rows, A, g):
         g[i] += s
 
 
-@njit(inline="always", error_model="numpy")
+@njit(**INNER)
 def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J,
                       steps_of, A, g):  # fmt: skip
     """Fill A = J'WJ and g = J'Wr at x, and lane 0 of memory.columns; returns (loss, steps, status)."""
@@ -394,3 +393,16 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
         if settled and not moved:
             break
     return x, best, columns, A, status, solves, steps
+
+
+_RECORD = types.NamedTuple(
+    (
+        float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64[::1], float64[:, ::1], int64[:, ::1],
+        float64[:, ::1], int64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],
+        float64[:, ::1],
+    ),
+    Record,
+)  # fmt: skip
+_UNKNOWNS = types.NamedTuple((int64[:, ::1], int64, float64[::1], float64[::1]), Unknowns)
+_SEARCH = types.NamedTuple((float64, int64, boolean, float64, int64, float64, float64, float64, float64, int64), Search)
+FIT_TRAJECTORY = (FLOW, _RECORD, _UNKNOWNS, int64[::1], float64[:, ::1], float64[::1], float64[::1], _SEARCH)

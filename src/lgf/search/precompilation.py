@@ -1,0 +1,109 @@
+"""Compilation of the kernels of a search into the cache on disk, in several processes at once.
+
+Whoever runs lgf for the first time waits for it. The kernels are independent of each other (see `lgf.compilation`), so
+each process takes the next one; `python -m lgf.search.precompilation` is such a process.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import IO
+
+import numpy as np
+
+from lgf.compilation import CACHED, cache_folder
+from lgf.grammar import load_grammar, sample
+from lgf.grammar.machine import draw_all
+from lgf.solver.kernels import integrator, machine, residual, trajectory_fit
+
+_MOST_PROCESSES = 4  # more would wait for the longest kernel
+
+
+def _grammar() -> None:
+    sample(load_grammar("standard"), np.random.default_rng(0), 1)
+
+
+KERNELS = {
+    "fit of trajectories": (
+        trajectory_fit.fit_trajectory, lambda: trajectory_fit.fit_trajectory.compile(trajectory_fit.FIT_TRAJECTORY)
+    ),
+    "integrator": (integrator.integrate, lambda: integrator.integrate.compile(integrator.INTEGRATE)),
+    "fit of residuals": (residual.fit_residual, lambda: residual.fit_residual.compile(residual.FIT_RESIDUAL)),
+    "slopes": (integrator.slopes, lambda: integrator.slopes.compile(integrator.SLOPES)),
+    "columns": (machine.evaluate_wide, lambda: machine.evaluate_wide.compile(machine.EVALUATE)),
+    "grammar": (draw_all, _grammar),
+    "residuals": (residual.residual_loss, lambda: residual.residual_loss.compile(residual.RESIDUAL_LOSS)),
+}  # fmt: skip
+"""What the first fit needs, longest first: (numba function, compilation) by name."""
+
+
+def is_compiled() -> bool:
+    """Whether the cache on disk holds all kernels, compiled from the sources as they are."""
+    return all(_is_cached(kernel) for kernel, _ in KERNELS.values())
+
+
+def _is_cached(kernel) -> bool:
+    folder, code = cache_folder(kernel), kernel.py_func.__code__
+    if folder is None:
+        return False
+    source = os.stat(code.co_filename).st_mtime
+    indices = folder.glob(f"*{kernel.py_func.__name__}-{code.co_firstlineno}.*.nbi")
+    return any(index.stat().st_mtime >= source for index in indices)
+
+
+def precompile(report: Callable[[str], None] = lambda name: None) -> None:
+    """Fills the cache on disk; `report` gets the name of each kernel that is done.
+
+    Without a cache there is nothing to fill: kernels are then compiled in the process that calls them.
+    """
+    if not CACHED or is_compiled():
+        return
+    waiting: SimpleQueue[str] = SimpleQueue()
+    for name in KERNELS:
+        waiting.put(name)
+    count = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+                _MOST_PROCESSES)  # fmt: skip
+    command = [sys.executable, "-m", "lgf.search.precompilation"]
+    helpers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
+    ]
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(lambda helper: _feed(helper, waiting, report), helpers))
+    finally:
+        for helper in helpers:
+            helper.kill()
+            helper.wait()
+
+
+def _feed(helper: "subprocess.Popen[str]", waiting: "SimpleQueue[str]", report: Callable[[str], None]) -> None:
+    """Gives the helper one kernel after the other; one that fails is left to the process that calls it."""
+    assert helper.stdin is not None
+    assert helper.stdout is not None
+    while True:
+        try:
+            name = waiting.get_nowait()
+        except Empty:
+            return
+        try:
+            helper.stdin.write(name + "\n")
+            helper.stdin.flush()
+        except OSError:
+            return
+        if not helper.stdout.readline():
+            return
+        report(name)
+
+
+def _serve(orders: IO[str]) -> None:
+    for line in orders:
+        KERNELS[line.strip()][1]()
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve(sys.stdin)
