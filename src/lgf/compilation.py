@@ -13,7 +13,7 @@ from typing import Any
 from llvmlite import binding, ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.typing import Signature
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 
@@ -28,6 +28,8 @@ def _cache_available() -> bool:
         return False
     return True
 
+
+_ADDRESSED: list[Any] = []  # memory whose address compiled code knows; it lives as long as the process
 
 CACHED: bool = _cache_available()
 """True if a cache folder is writable: NUMBA_CACHE_DIR, one beside the code, or the user's cache folder."""
@@ -62,6 +64,7 @@ def linked(kernel: Any, signature: Signature) -> Any:
             load()
             _thread.interrupt_main()
 
+    _ADDRESSED.append((cell, load_from_kernel))
     binding.add_symbol(f"{symbol}.cell", ctypes.addressof(cell))
     binding.add_symbol(f"{symbol}.load", ctypes.cast(load_from_kernel, ctypes.c_void_p).value)
 
@@ -82,5 +85,4 @@ def linked(kernel: Any, signature: Signature) -> Any:
 
         return signature.return_type(types.StarArgTuple(args)), generate
 
-    call.keeps = (cell, load_from_kernel)  # the addresses must stay valid
     return call

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -22,21 +22,25 @@ from lgf.solver.kernels import integrator, machine, residual, trajectory_fit
 _MOST_PROCESSES = 4  # more would wait for the longest kernel
 
 
-def _grammar() -> None:
+def _compiling(kernel: Any, signature: Any) -> Callable[[], None]:
+    return lambda: kernel.compile(signature)
+
+
+def _sample() -> None:
     sample(load_grammar("standard"), np.random.default_rng(0), 1)
 
 
-KERNELS = {
-    "fit of trajectories": (
-        trajectory_fit.fit_trajectory, lambda: trajectory_fit.fit_trajectory.compile(trajectory_fit.FIT_TRAJECTORY)
-    ),
-    "integrator": (integrator.integrate, lambda: integrator.integrate.compile(integrator.INTEGRATE)),
-    "fit of residuals": (residual.fit_residual, lambda: residual.fit_residual.compile(residual.FIT_RESIDUAL)),
-    "slopes": (integrator.slopes, lambda: integrator.slopes.compile(integrator.SLOPES)),
-    "columns": (machine.evaluate_wide, lambda: machine.evaluate_wide.compile(machine.EVALUATE)),
-    "grammar": (draw_all, _grammar),
-    "residuals": (residual.residual_loss, lambda: residual.residual_loss.compile(residual.RESIDUAL_LOSS)),
-}  # fmt: skip
+KERNELS: dict[str, tuple[Any, Callable[[], None]]] = {
+    name: (kernel, _compiling(kernel, signature))
+    for name, kernel, signature in (
+        ("fit of trajectories", trajectory_fit.fit_trajectory, trajectory_fit.FIT_TRAJECTORY),
+        ("integrator", integrator.integrate, integrator.INTEGRATE),
+        ("fit of residuals", residual.fit_residual, residual.FIT_RESIDUAL),
+        ("slopes", integrator.slopes, integrator.SLOPES),
+        ("columns", machine.evaluate_wide, machine.EVALUATE),
+        ("residuals", residual.residual_loss, residual.RESIDUAL_LOSS),
+    )
+} | {"grammar": (draw_all, _sample)}
 """What the first fit needs, longest first: (numba function, compilation) by name."""
 
 
@@ -45,7 +49,7 @@ def is_compiled() -> bool:
     return all(_is_cached(kernel) for kernel, _ in KERNELS.values())
 
 
-def _is_cached(kernel) -> bool:
+def _is_cached(kernel: Any) -> bool:
     folder, code = cache_folder(kernel), kernel.py_func.__code__
     if folder is None:
         return False
@@ -76,7 +80,7 @@ def precompile(report: Callable[[str], None] = lambda name: None) -> None:
     finally:
         for helper in helpers:
             helper.kill()
-            helper.wait()
+            helper.communicate()  # closes the pipes
 
 
 def _feed(helper: "subprocess.Popen[str]", waiting: "SimpleQueue[str]", report: Callable[[str], None]) -> None:
