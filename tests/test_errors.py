@@ -44,6 +44,7 @@ from lgf.runs.folder import open_run, read_journal, read_request, read_run, writ
 from lgf.runs.journal import Journal
 from lgf.runs.presets import model_named, settings_in
 from lgf.runs.request import Request, check_request
+from lgf.runs.suggestion import suggest
 from lgf.search.loop import SearchSettings
 from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.settings import DiscoverySettings, ProposerShare
@@ -196,6 +197,13 @@ def sampled_input():
     return replace(read_run("run"), request=replace(request, problem=replace(request.problem, knowledge=known)))
 
 
+def with_hidden_state():
+    """The finished run as if a state w had been hidden."""
+    request = read_request("run")
+    known = replace(request.problem.knowledge, hidden=("w",), order={"u": 2})
+    return replace(read_run("run"), request=replace(request, problem=replace(request.problem, knowledge=known)))
+
+
 def journal_in(path):
     """A journal that keeps a fit in a file of this name."""
     candidate = json.loads(Path("run/candidates.jsonl").read_text().splitlines()[0])
@@ -210,6 +218,7 @@ LONG = np.linspace(0.0, 3.0, 30)
 ESTIMATOR = {
     "seed": fitted(seed=-1),
     "preset": fitted(preset="fast"),
+    "suggest with a hidden state": lambda: suggest(with_hidden_state()),
     "stable": fitted(stable="yes"),
     "functions": fitted(functions=("sinh",)),
     "predict before the record": lambda: LatentGrammarFlow.load("run").predict([-1.0, 0.0]),

@@ -19,7 +19,7 @@ from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
-from lgf.report.verdict import ladder_rows, residual_sentences, verdict
+from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.new_experiment import continued
@@ -32,7 +32,7 @@ from lgf.solver.trajectory import Trajectory
 
 _KNOWLEDGE = (
     "order", "stable", "autonomous", "functions", "bounds", "required", "forbidden", "known", "shared", "conserved",
-    "populations", "vary", "units",
+    "populations", "hidden", "vary", "units",
 )  # fmt: skip
 
 
@@ -55,6 +55,7 @@ class LatentGrammarFlow(BaseEstimator):
     shared                      coefficients that are one constant, such as ("S: S*I = -I: S*I",)
     conserved                   sums of states that do not change, such as ("S + I + R",)
     populations                 states whose right-hand side is divisible by the state
+    hidden                      a state that was not measured, such as ("lynx",); it gets an equation and a path
     vary                        terms whose coefficient differs between experiments; "auto" lets the data decide
                                 (at most one constant), "none" keeps all constants common
     units                       units by quantity, such as {"t": "s", "u": "m"}; columns of a DataFrame named `u [m]`
@@ -74,6 +75,7 @@ class LatentGrammarFlow(BaseEstimator):
     verdict_             sentences on what predictions and residuals say about the equation
     constants_           DataFrame of the constants: value, error, and spread and values if it varies by experiment
     indistinguishable_   DataFrame of the equations that fit about as well as the chosen one
+    equivalents_         systems that give exactly the same measured states with another hidden state
     findings_            findings of the data check
     run_, discovery_     everything else; discovery_ is None in a loaded estimator
 
@@ -98,6 +100,7 @@ class LatentGrammarFlow(BaseEstimator):
         shared: Sequence[str] | None = None,
         conserved: Sequence[str] | None = None,
         populations: Sequence[str] | None = None,
+        hidden: str | Sequence[str] | None = None,
         vary: str | Sequence[str] = "auto",
         units: Mapping[str, str] | None = None,
         model: str | Path = "standard",
@@ -121,6 +124,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.shared = shared
         self.conserved = conserved
         self.populations = populations
+        self.hidden = hidden
         self.vary = vary
         self.units = units
         self.model = model
@@ -156,7 +160,7 @@ class LatentGrammarFlow(BaseEstimator):
         scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
             t, values, states=states, derivative=derivative, forcing=forcing, weights=weights,
-            initial=(initial,) if scalar else initial,
+            initial=(initial,) if scalar else initial, by_name=bool(self.hidden),
         )  # fmt: skip
         knowledge = replace(self.knowledge(), units=units or None)
         grammar, trained = model_named(self.model)
@@ -185,7 +189,8 @@ class LatentGrammarFlow(BaseEstimator):
         self.front_ = pd.DataFrame(front_rows(run))
         self.ladder_ = pd.DataFrame(ladder_rows(run))
         self.constants_ = pd.DataFrame(constant_rows(run))
-        self.verdict_ = " ".join((verdict(run), *residual_sentences(run)))
+        self.verdict_ = " ".join((verdict(run), *residual_sentences(run), *hidden_sentences(run)))
+        self.equivalents_ = [run.display_system(c) for c in (run.hidden.equivalents if run.hidden else ())]
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
 

@@ -60,6 +60,7 @@ class Form(_Strict):
     shared: tuple[Text, ...] = ()
     conserved: tuple[Text, ...] = ()
     populations: tuple[Text, ...] = ()
+    hidden: tuple[Text, ...] = ()
     start: tuple[Text, ...] = ()
     initial: dict[str, float] = {}
     seconds: Annotated[float, Field(gt=0, le=LONGEST_SEARCH)] = 60.0
@@ -169,6 +170,7 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
         experiment=places["experiment"][0] if places["experiment"] else None,
         weight=places["weight"][0] if places["weight"] else None,
         initial=form.initial or None,
+        by_name=bool(form.hidden),
     )
     formulas = _formulas(form)
     if formulas and places["input"]:
@@ -210,4 +212,5 @@ def _knowledge(form: Form, inputs: Any) -> Knowledge:
         shared=form.shared or None,
         conserved=form.conserved or None,
         populations=form.populations or None,
+        hidden=form.hidden or None,
     )

@@ -16,7 +16,7 @@ from lgf.expression.print import format_number
 from lgf.report.figures import INTERVAL
 from lgf.report.page import alternatives, stability, summary
 from lgf.report.percentages import percentage
-from lgf.report.verdict import verdict
+from lgf.report.verdict import hidden_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.request import Run
 from lgf.runs.serialisation import for_page
@@ -82,6 +82,7 @@ def run_view(run: Run) -> Facts:
             "summary": summary(run),
             "stability": stability(run),
             "alternatives": alternatives(run),
+            "hidden": hidden_sentences(run),
             "evaluations": run.evaluations,
             "seconds": run.seconds,
             "interrupted": run.interrupted,

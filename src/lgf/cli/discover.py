@@ -71,6 +71,10 @@ def discover(
     population: Annotated[
         list[str] | None, typer.Option(help="State whose right-hand side is divisible by it. Repeatable.")
     ] = None,
+    hidden: Annotated[
+        list[str] | None,
+        typer.Option(help="State that was not measured, such as lynx; it gets an equation and a path."),
+    ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(help="Term whose coefficient differs between experiments, or auto or none. Default: auto."),
@@ -147,7 +151,7 @@ def discover(
             "order": parse_order(order), "stable": stable, "autonomous": autonomous or None,
             "functions": parse_functions(functions), "bounds": parse_bounds(bounds), "required": require or None,
             "forbidden": forbid or None, "known": known or None, "shared": shared or None,
-            "conserved": conserved or None, "populations": population or None,
+            "conserved": conserved or None, "populations": population or None, "hidden": hidden or None,
             "vary": vary[0] if vary in (["auto"], ["none"]) else vary or "auto",
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit)

@@ -16,7 +16,7 @@ from lgf.errors import LgfError, Stopped
 from lgf.report.constants import constant_rows
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
-from lgf.report.verdict import ladder_rows, residual_sentences, shortened_ladder, verdict
+from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, shortened_ladder, verdict
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
@@ -129,7 +129,7 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
     if len(run.indistinguishable) > 1:
         summary += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
     console.print(summary, style="dim", soft_wrap=True)
-    for sentence in (verdict(run), *residual_sentences(run)):
+    for sentence in (verdict(run), *residual_sentences(run), *hidden_sentences(run)):
         console.print(sentence, soft_wrap=True)
     if len(run.ladder) > 1:
         console.print("simplest equations by prediction error (in sample):", style="dim")
@@ -159,6 +159,8 @@ def _facts(run: Run, folder: Path) -> dict[str, Any]:
             "trust": run.trust.value,
             "verdict": verdict(run),
             "residuals": residual_sentences(run),
+            "hidden": hidden_sentences(run),
+            "equivalents": [str(run.display_system(c)) for c in (run.hidden.equivalents if run.hidden else ())],
             "ladder": ladder_rows(run),
             "varying": [row for row in constant_rows(run) if row["spread"] is not None],
             "stable": None if run.best.stability is None else run.best.stability.verdict.value,

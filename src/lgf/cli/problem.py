@@ -45,6 +45,7 @@ def read_problem(
             path, time=columns.time, value=columns.value or None, derivative=parse_derivative(columns.derivative),
             forcing=columns.forcing or None, experiment=columns.experiment, weight=columns.weight, initial=start,
             units=unit_pairs_from_text(columns.unit),
+            by_name=bool(known.get("hidden")),
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
     known = {**known, "units": dict(reading.units) or None}
@@ -61,7 +62,7 @@ def _filled(columns: Columns, record: Record) -> Columns:
         columns,
         time=columns.time or record.time,
         value=columns.value or list(record.value),
-        derivative=columns.derivative or [str(d) for d in record.derivative],
+        derivative=columns.derivative or ([] if columns.value else [str(d) for d in record.derivative]),
         experiment=columns.experiment or record.experiment,
     )
 

@@ -40,11 +40,13 @@ class Roles:
 
 
 def guess_roles(
-    table: Table, time: Any, value: Any, derivative: Any, forcing: Any, experiment: Any, weight: Any
-) -> Roles:
+    table: Table, time: Any, value: Any, derivative: Any, forcing: Any, experiment: Any, weight: Any,
+    by_name: bool = False,
+) -> Roles:  # fmt: skip
     """The role of every column: set by the user, else guessed by its name, else by its values.
 
-    Every column of numbers without another role holds measured values.
+    Every column of numbers without another role holds measured values. With `by_name` a single state has the name of
+    its column.
     """
     notes: list[str] = []
     positions = {
@@ -86,7 +88,7 @@ def guess_roles(
         values = _guess_values(table, names, free, notes)
     others = [p for role, p in positions.items() if p is not None and role != "time"]
     _check_distinct(table, [time_position, *values, *inputs, *others])
-    variables = column_variables([table.names[k] for k in values], derivative)
+    variables = column_variables([table.names[k] for k in values], derivative, by_name)
     _check_number(table, variables, guessed)
     if derivative is None:
         notes += [

@@ -42,16 +42,17 @@ def read_observations(
     initial: Any = None,
     units: Mapping[str, str] | None = None,
     delimiter: str | None = None,
+    by_name: bool = False,
 ) -> Reading:
     """The experiments in a table (see `read_table`); roles of columns that are not named are guessed and noted.
 
     Every column of numbers without another role is a state, or a derivative of one, as its name says (see
     `column_variables`); `derivative` says it otherwise. A column that is empty in an experiment was not measured there.
     `initial` is one state for all experiments, or one for each. `units` are by column or quantity; headers such as
-    `u [m]` give the others.
+    `u [m]` give the others. With `by_name` a single state has its column's name.
     """
     table = read_table(source, delimiter)
-    roles = guess_roles(table, time, value, derivative, forcing, experiment, weight)
+    roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name)
     groups = _experiments(table, roles.experiment)
     initials = _initials(initial, len(groups))
     t, time_notes = _times(table, roles.time)
@@ -97,19 +98,21 @@ def observations_from_arrays(
     forcing: Any = None,
     weights: Any = None,
     initial: Any = None,
+    by_name: bool = False,
 ) -> tuple[Observation, ...]:
     """The experiments in arrays: one array of times and one of values, or lists with one array per experiment.
 
     Experiments may share their times. Values have one column per state, named by `states` (for all experiments or for
     each; x0, x1, ... if not given), or, where `derivative` names one for each column, per derivative of one state. A
     DataFrame or a mapping of columns has its own names. `forcing` is a formula, a function, a Forcing, samples at the
-    times, a mapping from the names of inputs to these, or a list with one of these for each experiment.
+    times, a mapping from the names of inputs to these, or a list with one of these for each experiment. With `by_name`
+    a DataFrame with one column names the state, which is u otherwise.
     """
     t, values, forcing, weights = (_plain_arrays(item) for item in (t, values, forcing, weights))
     if not _is_list(values):
         if _is_list(t):
             raise LgfError("times are given for several experiments but values for one; give one array for each.")
-        return (_observation(t, values, states, derivative, forcing, weights, initial, ""),)
+        return (_observation(t, values, states, derivative, forcing, weights, initial, "", by_name),)
     n = len(values)
     if isinstance(states, (list, tuple)) and not all(isinstance(names, (list, tuple)) for names in states):
         states = [states] * n
@@ -119,7 +122,7 @@ def observations_from_arrays(
         if len(columns[-1]) != n:
             raise LgfError(f"there are {len(items)} {what} but {n} experiments; give one for each, or one for all.")
     names = [f"experiment {k + 1}" for k in range(n)]
-    by_name = len({name for u in values if isinstance(u, Mapping) for name in u}) > 1
+    by_name = by_name or len({name for u in values if isinstance(u, Mapping) for name in u}) > 1
     return tuple(
         _observation(times, u, own, derivative, force, weight, start, name, by_name)
         for u, times, force, weight, own, start, name in zip(

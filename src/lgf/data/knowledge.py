@@ -37,6 +37,7 @@ class Knowledge:
     shared       coefficients that are one constant, up to a factor, such as ("S: S*I = -I: S*I",)
     conserved    sums of states that do not change, such as ("S + I + R",)
     populations  states whose right-hand side is divisible by the state itself
+    hidden       a state that was not measured, such as ("lynx",); its equation and its path are inferred
     vary         terms whose coefficient differs between experiments, or "auto" (the data decide), or "none"
     units        units by quantity (t, states, derivatives, inputs), such as {"t": "s", "u": "m"}
 
@@ -58,6 +59,7 @@ class Knowledge:
     shared: tuple[str, ...] | None = None
     conserved: tuple[str, ...] | None = None
     populations: tuple[str, ...] | None = None
+    hidden: tuple[str, ...] | None = None
     vary: str | tuple[str, ...] = "auto"
     units: Mapping[str, str] | None = None
 
@@ -110,6 +112,8 @@ class Knowledge:
             set_(self, "conserved", tuple(text.strip() for text in texts(self.conserved, "conserved quantities")))
         if self.populations is not None:
             set_(self, "populations", tuple(_state(name) for name in texts(self.populations, "populations")))
+        if self.hidden is not None:
+            set_(self, "hidden", _hidden(self.hidden))
 
     def order_of(self, state: str) -> int | None:
         """The known order of this state, or None; a known row such as x'' = ... gives it too."""
@@ -171,6 +175,9 @@ class Knowledge:
             sentences.append(f"The coefficient varies by experiment for: {_places(self.vary)}.")
         if self.units:
             sentences.append(describe_units(self.unit_pairs))
+        sentences += [
+            f"Hidden: {name} was not measured; its equation and its path are inferred." for name in self.hidden or ()
+        ]
         return (*sentences, *self._describe_rows())
 
     def _describe_rows(self) -> list[str]:
@@ -209,6 +216,16 @@ def _order(order: Any) -> int:
 
 def _state(name: object) -> str:
     return check_name(str(name).strip())
+
+
+def _hidden(hidden: object) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(_state(name) for name in texts(hidden, "hidden states")))
+    if len(names) > 1:
+        raise LgfError(
+            f"there are {len(names)} hidden states ({', '.join(names)}); one can be inferred: measure the others, or "
+            "leave them out."
+        )
+    return names
 
 
 def _known(known: Any) -> dict[str, str]:

@@ -73,6 +73,15 @@ class Problem:
             raise LgfError(f"{where} has a forcing but the system is said to be unforced; drop one of the two.")
 
     def _check_knowledge(self) -> None:
+        measured = next((name for o in self.observations for name in o.states if name in self.hidden), None)
+        if measured is not None:
+            raise LgfError(f"{measured} is said to be hidden but is measured; drop one of the two.")
+        order = next((self.knowledge.order_of(name) for name in self.hidden), None)
+        if order not in (None, 1):
+            raise LgfError(
+                f"the hidden state {self.hidden[0]} is said to be of order {order}, but a hidden state is of order 1; "
+                f"give the order of each state: {self.hidden[0]}=1."
+            )
         frame, known = self.frames[-1], self.knowledge
         row_knowledge(known, frame)  # reads every text
         names = ("t", *map(str, frame.columns))
@@ -119,7 +128,13 @@ class Problem:
     @cached_property
     def states(self) -> tuple[str, ...]:
         """The names of the states, in the order of their first column, those that are not measured last."""
-        return tuple(dict.fromkeys([*(name for o in self.observations for name in o.states), *self.unmeasured]))
+        measured = (name for o in self.observations for name in o.states)
+        return tuple(dict.fromkeys([*measured, *self.unmeasured, *self.hidden]))
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The states that are known to exist and were measured in no experiment."""
+        return self.knowledge.hidden or ()
 
     def part(self, experiments: Sequence[int]) -> "Problem":
         """The problem with these experiments only; its states are the same."""

@@ -58,6 +58,7 @@ class RowKnowledge:
     relations: tuple[Relation, ...] = ()
     varying: frozenset[Place] = frozenset()  # terms whose coefficient differs between experiments
     units: Units = ()
+    hidden: int | None = None  # the state that was not measured
 
     @property
     def empty(self) -> bool:
@@ -99,6 +100,7 @@ def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
         if not isinstance(knowledge.vary, str)
         else frozenset(),
         knowledge.unit_pairs,
+        next((_row(name, frame) for name in knowledge.hidden or ()), None),
     )
 
 
@@ -199,16 +201,16 @@ def _objection(known: RowKnowledge, row: int, term: Expression) -> str | None:
         n.head == "symbol" and not is_input(n) and n not in known.symbols for n in term.nodes()
     ):
         return "with a variable that is not allowed"
-    if row in known.populations and not _divisible(term, Variable(known.frame.names[row]).symbol):
+    if row in known.populations and not divisible(term, Variable(known.frame.names[row]).symbol):
         return f"which is not divisible by {known.frame.names[row]}"
     wrong = term_objection(term, known.units) if known.units else None
     return None if wrong is None else f"which {wrong}"
 
 
-def _divisible(term: Expression, state: Expression) -> bool:
+def divisible(term: Expression, state: Expression) -> bool:
     """Whether the term has the state as a factor."""
     for factor in factors(term):
-        if factor == state or (factor.head == "+" and all(_divisible(s, state) for s in summands(factor))):
+        if factor == state or (factor.head == "+" and all(divisible(s, state) for s in summands(factor))):
             return True
         if factor.head == "^" and factor.args[0] == state and factor.args[1].head == "number":
             return factor.args[1].args[0] >= 1.0

@@ -20,6 +20,7 @@ class Shooting:
     segments: tuple[int, ...]  # segments of each experiment, one stage of the fit after the other
     initial: tuple[float, ...] | None = None  # guesses of the unknown initial values in the first stage
     noise: tuple[float, ...] | None = None  # deviation of each measured column, in place of the smoother's
+    whole: bool = False  # whether the last stage counts, whatever the ones before it reached
 
 
 def segmented(target: Target, count: int) -> Target:

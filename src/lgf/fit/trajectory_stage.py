@@ -102,7 +102,7 @@ def shoot(
     """The fit in fewer and fewer segments: that of the smallest description length, and its result.
 
     Every segment has initial values, which cost description length. Longer segments are therefore better as long as
-    the equations can follow the record through them.
+    the equations can follow the record through them. With `shooting.whole` the last stage is the result.
     """
     best: tuple[float, Fitting, StageResult] | None = None
     constants, evaluations, steps = np.array(start, float), 0, 0
@@ -122,7 +122,7 @@ def shoot(
         result = _in_segments(fitting, x)
         evaluations, steps = evaluations + result.evaluations, steps + result.steps
         length = _length(part, result)
-        if best is not None and not length < best[0]:
+        if best is not None and not length < best[0] and not shooting.whole:
             break
         best = length, fitting, result
     assert best is not None

@@ -67,7 +67,8 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variab
     above.set_ylabel(str(variable), parse_math=False)
     above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may contain dollar signs
     if values is None:
-        above.set_title("not measured here", fontsize=8, loc="right")
+        hidden = variable.name in run.request.problem.hidden
+        above.set_title("inferred, never measured" if hidden else "not measured here", fontsize=8, loc="right")
         below.set_axis_off()
         return
     above.tick_params(labelbottom=False)

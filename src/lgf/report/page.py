@@ -63,6 +63,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
             ),
             _table(state_rows(run)),
         ),
+        _hidden(run),
         _portrait(run, images.get("phase")),
         _section(
             "Equally good equations",
@@ -158,6 +159,16 @@ def stability(run: Run) -> str:
     if assessed is None:
         return "Stability was not assessed, because the equation could not be solved over the record."
     return f"The system without its input is {assessed.verdict.value}: {assessed.reason.rstrip('.')}."
+
+
+def _hidden(run: Run) -> str:
+    """What the record says about a state that was not measured, and the systems that are exactly equivalent."""
+    if run.hidden is None:
+        return ""
+    rows = [{"equation": str(run.display_system(c)), "error": percentage(c.loss**0.5)} for c in run.hidden.equivalents]
+    return _section(
+        f"Hidden state {run.hidden.state}", *map(_paragraph, run.hidden.sentences), _table(rows) if rows else ""
+    )
 
 
 def _portrait(run: Run, image: bytes | None) -> str:

@@ -51,6 +51,11 @@ def residual_sentences(run: Run) -> list[str]:
     return sentences
 
 
+def hidden_sentences(run: Run) -> list[str]:
+    """Sentences on a state that was not measured: what the record determines, and what it does not."""
+    return [] if run.hidden is None else list(run.hidden.sentences)
+
+
 def ladder_rows(run: Run) -> list[dict[str, Any]]:
     """The ladder as table rows, simplest first: equation, error in sample, error of predictions, whether chosen."""
     return [

@@ -77,7 +77,8 @@ class Bands:
         """The band around the solution from this initial state, which is taken as exactly known.
 
         Constants that vary by experiment are those of `experiment`, or those of a new one.
-        Equations that need an initial value or an input which the chosen one does not need do not take part.
+        Equations that need an initial value or an input which the chosen one does not need do not take part, nor do
+        others with a hidden state, whose initial value means something else in each of them.
         """
         check_interval(interval)
         trajectory = self.run.simulate(t, initial, forcing, experiment)
@@ -86,7 +87,8 @@ class Bands:
         parts = []
         for posterior in self.mixture.posteriors:
             own = _shared_start(self.run, posterior, start)
-            if own is None or not _driven_by(posterior, inputs):
+            foreign = bool(self.run.request.problem.hidden) and posterior is not self.mixture.posteriors[0]
+            if own is None or foreign or not _driven_by(posterior, inputs):
                 empty = np.full((len(trajectory.t), len(posterior.candidate.skeleton.frame.columns)), np.nan)
                 parts.append((empty, empty))
             else:
@@ -97,13 +99,14 @@ class Bands:
         """The band from (mean, variance) of every equation; an equation without a solution does not take part."""
         lower, upper = np.full(trajectory.values.shape, np.nan), np.full(trajectory.values.shape, np.nan)
         freedom = min((p.freedom for p in self.mixture.posteriors), default=1)
+        hidden = self.run.request.problem.hidden  # another equation means something else by the same name
         for c, variable in enumerate(trajectory.variables):
             means, deviations, weights = [], [], []
             for posterior, weight, (mean, variance) in zip(
                 self.mixture.posteriors, self.mixture.weights, parts, strict=True
             ):
                 columns = posterior.candidate.skeleton.frame.columns
-                if variable not in columns:
+                if variable not in columns or (variable.name in hidden and posterior is not self.mixture.posteriors[0]):
                     continue
                 k = columns.index(variable)
                 means.append(mean[:, k])

@@ -27,6 +27,8 @@ from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import (
     candidate_from_plain,
     candidate_to_plain,
+    hidden_from_plain,
+    hidden_to_plain,
     iteration_from_plain,
     iteration_to_plain,
     jsonable,
@@ -156,6 +158,7 @@ def write_run(run: Run, folder: str | Path) -> None:
         "ladder": [candidate_to_plain(c) for c in run.ladder],
         "front": [candidate_to_plain(c) for c in run.front],
         "indistinguishable": [candidate_to_plain(c) for c in run.indistinguishable],
+        "hidden": None if run.hidden is None else hidden_to_plain(run.hidden),
         "history": [iteration_to_plain(i) for i in run.history],
         "evaluations": run.evaluations,
         "seconds": run.seconds,
@@ -194,6 +197,7 @@ def read_run(folder: str | Path) -> Run:
             interrupted=bool(facts["interrupted"]),
             versions={str(k): str(v) for k, v in facts["versions"].items()},
             journal=journal,
+            hidden=None if facts["hidden"] is None else hidden_from_plain(facts["hidden"]),
         )
 
     return _checked(folder, RESULT, read)

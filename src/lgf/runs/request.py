@@ -35,6 +35,7 @@ from lgf.runs.serialisation import Plain
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.decision import Trust
 from lgf.search.discover import Discovery, discover
+from lgf.search.hidden.findings import HiddenFindings
 from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
 from lgf.search.objective import ObjectiveSettings
@@ -89,6 +90,7 @@ class Run:
     interrupted: bool
     versions: Plain
     journal: tuple[str, ...] = field(default=(), repr=False)
+    hidden: HiddenFindings | None = None  # on a state that was not measured
     discovery: Discovery | None = field(default=None, repr=False)  # not stored in a run folder
 
     @property
@@ -217,6 +219,7 @@ def execute(
         interrupted=bool(interrupts) or stop(),
         versions={"lgf": lgf.__version__, "python": platform.python_version(), "numpy": np.__version__},
         journal=tuple(journal.lines),
+        hidden=discovery.hidden,
         discovery=discovery,
     )
 
@@ -235,6 +238,10 @@ def check_request(request: Request, proposers: Iterable[str] = ()) -> None:
         raise LgfError(
             f"every equation of the grammar {quoted(request.grammar.name)} has a given input, but none is given; "
             "give a forcing, or take another model."
+        )
+    if request.problem.hidden and request.settings.all_modes:
+        raise LgfError(
+            "a hidden state cannot be inferred where completed columns count as measured; leave out the preset paper."
         )
     _ = request.proposals
 

@@ -19,6 +19,7 @@ from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Varying
 from lgf.search.candidate import Candidate, Noise, Prediction, Proposal
+from lgf.search.hidden.findings import HiddenFindings
 from lgf.search.loop import Iteration
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
@@ -217,6 +218,18 @@ def candidate_from_plain(data: Plain) -> Candidate:
     )
 
 
+def hidden_to_plain(findings: HiddenFindings) -> Plain:
+    """What was found out about a hidden state."""
+    equivalents = [candidate_to_plain(c) for c in findings.equivalents]
+    return {"state": findings.state, "sentences": list(findings.sentences), "equivalents": equivalents}
+
+
+def hidden_from_plain(data: Plain) -> HiddenFindings:
+    """The findings that `hidden_to_plain` wrote."""
+    equivalents = tuple(candidate_from_plain(entry) for entry in data["equivalents"])
+    return HiddenFindings(str(data["state"]), tuple(str(s) for s in data["sentences"]), equivalents)
+
+
 def _prediction_from_plain(data: Plain) -> Prediction:
     forecast, left_out = (None if data[k] is None else float(data[k]) for k in ("forecast", "left_out"))
     return Prediction(forecast, left_out, float(data["surprise"]))
@@ -230,7 +243,7 @@ def _shooting_from_plain(data: Plain) -> Shooting | None:
     if data is None:
         return None
     segments = tuple(int(count) for count in data["segments"])
-    return Shooting(segments, _floats(data["initial"]), _floats(data["noise"]))
+    return Shooting(segments, _floats(data["initial"]), _floats(data["noise"]), bool(data["whole"]))
 
 
 def _array(values: Any) -> np.ndarray:

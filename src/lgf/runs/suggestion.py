@@ -92,6 +92,11 @@ def suggest(run: Run, n: int = 1, allowed: Allowed = Allowed()) -> list[Suggesti
     """
     if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
         raise LgfError(f"the number of experiments is {quoted(n)}; give a whole number from 1.")
+    if run.request.problem.hidden:
+        raise LgfError(
+            f"equations with a hidden state mean different things by {run.request.problem.hidden[0]}, so no start can "
+            f"be suggested for it; measure {run.request.problem.hidden[0]}, if only once."
+        )
     rivals, weights = _rivals(run)
     if len(rivals) < 2:
         raise LgfError("there is only one equation to compare; no experiment can tell it from another.")

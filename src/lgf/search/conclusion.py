@@ -11,6 +11,7 @@ from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population
 from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique
 from lgf.search.evaluate import Evaluator
+from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
 from lgf.search.noise_model import growth_of, reweighted, with_noise_model
 from lgf.search.objective import Criterion
@@ -82,10 +83,14 @@ def conclude(
         lambda candidates: refined(candidates, evaluator, mapper, selection),
         accept,
     )
-    if len(problem.states) > 1:
+    prediction = settings.prediction
+    if problem.hidden:
+        prediction = replace(prediction, refuted_above=settings.hidden.refuted_above)
+        best = preferred(best_ones, best, targets, selection.refit, selection.indistinguishable, settings.prediction)
+    elif len(problem.states) > 1:
         best = simplest_nested(best_ones, best, selection.bare_mention)
     best = simplest_equal(best_ones, best, problem, targets, selection)
-    decision = decide(best, best_ones, simpler, tools, settings.prediction, selection.indistinguishable)
+    decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
     return Conclusion(decision, targets, growth)
 
 

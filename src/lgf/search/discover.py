@@ -20,6 +20,10 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.conclusion import conclude
 from lgf.search.decision import Trust, trust_in
 from lgf.search.evaluate import Evaluator
+from lgf.search.hidden.coupling import scale_is_free
+from lgf.search.hidden.findings import HiddenFindings, hidden_findings
+from lgf.search.hidden.orientation import oriented
+from lgf.search.hidden.record import given_starts, widened, with_guessed_path, with_path_of
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
 from lgf.search.prediction import with_prediction
@@ -42,6 +46,7 @@ class Discovery:
     completions: tuple[Completion, ...]
     targets: dict[Frame, Target]
     growth: float | None  # of the noise with the signal; None = constant noise
+    hidden: HiddenFindings | None  # on the state that was not measured
     settings: DiscoverySettings
     seed: int
     evaluations: int
@@ -84,11 +89,15 @@ def discover(
     completions = tuple(
         complete(o, frames[-1], settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)
     )
+    if problem.hidden:
+        completions = with_guessed_path(problem, frames[-1], completions)
     accuracy = settings.fit.accuracy * settings.fit.rtol
     targets = {
         frame: make_target(problem, frame, completions, all_modes=settings.all_modes, accuracy=accuracy)
         for frame in frames
     }
+    if problem.hidden:
+        targets = {frame: widened(target, problem.hidden[0]) for frame, target in targets.items()}
     one_state = len(problem.states) == 1
     languages = [make_language(grammar, problem, f, targets[f].ranges) for f in frames] if one_state else []
     systems = [] if one_state else [system_language(grammar, problem, f, targets[f]) for f in frames]
@@ -98,8 +107,11 @@ def discover(
     for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
     known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
+    free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))
     schedule = make_schedule(languages, targets, settings, seed, proposers, known)
     limits = settings.search
+    if problem.hidden:
+        limits = replace(limits, iterations=settings.hidden.iterations, patience=None)
     if limits.max_seconds is not None:
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
     history: list[Iteration] = []
@@ -124,19 +136,33 @@ def discover(
             "no equation fulfils what is known about the terms, the rows and their sums; state less, or check that the "
             "statements agree."
         )
+    if problem.hidden:
+        population = oriented(population, len(problem.states) - 1) if free_scale else population
+        completions = with_path_of(population.best()[0], frames[-1], completions, targets, problem.hidden[0])
+        targets = {frame: make_target(problem, frame, completions, accuracy=accuracy) for frame in frames}
+        evaluator = replace(evaluator, targets=targets)
     conclusion = conclude(population, problem, completions, evaluator, mapper, [*languages, *systems], settings)
-    decision = conclusion.decision
+    decision, hidden = conclusion.decision, None
+    equals = decision.indistinguishable
+    if problem.hidden:
+        hidden = hidden_findings(
+            decision.best, equals, conclusion.targets[frames[-1]], known[0][1], given_starts(problem),
+            settings.selection.refit, settings.hidden.findings,
+        )  # fmt: skip
+        same = {c.skeleton.structure for c in hidden.equivalents}
+        equals = tuple(c for c in equals if c.skeleton.structure not in same)
     return Discovery(
         best=decision.best,
         trust=decision.trust,
         ladder=decision.ladder,
         front=tuple(population.front()),
-        indistinguishable=decision.indistinguishable,
+        indistinguishable=equals,
         history=tuple(history),
         problem=problem,
         completions=completions,
         targets=dict(conclusion.targets),
         growth=conclusion.growth,
+        hidden=hidden,
         settings=settings,
         seed=seed,
         evaluations=history[-1].evaluations if history else len(population),

@@ -16,6 +16,7 @@ from lgf.search.proposers.basic import (
     Proposer,
 )
 from lgf.search.proposers.components import ComponentProposer
+from lgf.search.proposers.hidden import HiddenProposer
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.settings import DiscoverySettings
 
@@ -38,10 +39,13 @@ PROPOSERS: dict[str, MakeProposer] = {
 
 
 # For frames of several states.
-MakeSystemProposer = Callable[[SystemLanguage, Target, RowKnowledge, DiscoverySettings], Proposer]
+MakeSystemProposer = Callable[[SystemLanguage, Target, RowKnowledge, DiscoverySettings], Proposer | None]
 SYSTEM_PROPOSERS: dict[str, MakeSystemProposer] = {
-    "components": lambda language, target, known, settings: ComponentProposer(
-        language, target, known, settings.components
+    "components": lambda language, target, known, settings: (
+        ComponentProposer(language, target, known, settings.components) if known.hidden is None else None
+    ),
+    "hidden": lambda language, target, known, settings: (
+        None if known.hidden is None else HiddenProposer(language, target, known, settings.hidden)
     ),
 }
 

@@ -12,6 +12,7 @@ from lgf.search.objective import Criterion, ObjectiveSettings
 from lgf.search.prediction import PredictionSettings
 from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.proposers.components import ComponentSettings
+from lgf.search.proposers.hidden import HiddenSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import PATIENT, SelectionSettings
 from lgf.search.varying import VaryingSettings
@@ -53,6 +54,7 @@ class DiscoverySettings:
     enumeration: EnumerationSettings = EnumerationSettings()
     proposers: tuple[ProposerShare, ...] = (
         ProposerShare("components", 1.0),  # for several states only
+        ProposerShare("hidden", 1.0),  # for a hidden state only
         ProposerShare("missing terms", 0.6),
         ProposerShare("flow", 0.2),
         ProposerShare("evolution", 0.1),
@@ -60,6 +62,7 @@ class DiscoverySettings:
         ProposerShare("monte carlo", 0.0),
     )
     components: ComponentSettings = ComponentSettings()
+    hidden: HiddenSettings = HiddenSettings()
     missing_terms: MissingSettings = MissingSettings()
     evolution: EvolutionSettings = EvolutionSettings()
     flow: FlowSettings = FlowSettings()
@@ -89,6 +92,7 @@ PAPER = DiscoverySettings(
     proposers=(
         ProposerShare("flow", 1.0),
         ProposerShare("components", 0.0),
+        ProposerShare("hidden", 0.0),
         ProposerShare("missing terms", 0.0),
         ProposerShare("evolution", 0.0),
     ),

@@ -11,8 +11,9 @@ export function knowledge(form, problem, inputByColumn, changed) {
     form[name] = value;
     changed();
   };
-  const several = problem.states.length > 1;
   const first = problem.states[0];
+  const second = problem.states[1] || form.hidden?.[0];
+  const several = Boolean(second);
   const simple = h(
     "div",
     { class: "fields" },
@@ -41,9 +42,10 @@ export function knowledge(form, problem, inputByColumn, changed) {
       h(
         "div",
         { class: "fields" },
-        lines(form, "required", "Terms that must be in it, one a line", several ? `${first}: ${first}*${problem.states[1]}` : `${first}^3`, changed),
-        lines(form, "forbidden", "Terms that cannot be in it, one a line", several ? `${first}: ${problem.states[1]}` : "t", changed),
-        several && lines(form, "known", "Equations that are known, one a line", `${first}' = ${problem.states[1]}`, changed, "Their numbers stay as they are; C is fitted."),
+        lines(form, "required", "Terms that must be in it, one a line", several ? `${first}: ${first}*${second}` : `${first}^3`, changed),
+        lines(form, "forbidden", "Terms that cannot be in it, one a line", several ? `${first}: ${second}` : "t", changed),
+        lines(form, "hidden", "A state that was not measured: its name", "lynx", changed, "It gets an equation and a path. One can be inferred."),
+        several && lines(form, "known", "Equations that are known, one a line", `${first}' = ${second}`, changed, "Their numbers stay as they are; C is fitted."),
         several && lines(form, "conserved", "Sums that do not change, one a line", problem.states.join(" + "), changed),
         several && lines(form, "populations", "States that stay zero once they are zero, one a line", first, changed),
       ),
@@ -61,7 +63,7 @@ export function knowledge(form, problem, inputByColumn, changed) {
 }
 
 function more(title, form, parts) {
-  const texts = ["required", "forbidden", "known", "conserved", "populations", "bounds", "start"];
+  const texts = ["required", "forbidden", "known", "conserved", "populations", "hidden", "bounds", "start"];
   const used = form.functions || texts.some((name) => form[name]?.length);
   return h("details", { open: Boolean(used) }, h("summary", {}, title), parts);
 }

@@ -160,7 +160,7 @@ export default function result(page, facts, reload) {
         "div",
         {},
         constants,
-        h("section", { "aria-labelledby": "equals" }, h("h2", { id: "equals" }, "What the data cannot tell apart"), h("p", {}, view.alternatives), equals.length > 0 && equationTable(equals, "Equations that fit about as well")),
+        h("section", { "aria-labelledby": "equals" }, h("h2", { id: "equals" }, "What the data cannot tell apart"), h("p", {}, view.alternatives), view.hidden.map((sentence) => h("p", {}, sentence)), equals.length > 0 && equationTable(equals, "Equations that fit about as well")),
       ),
     ),
     steps.length > 1 && h("section", { "aria-labelledby": "ladder" }, h("h2", { id: "ladder" }, "The ladder: the simplest equation at each level of prediction"), equationTable(steps, "Equations by simplicity, each predicting better than all before it")),

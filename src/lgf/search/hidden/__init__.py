@@ -1,0 +1,1 @@
+"""The search for systems with one state that was not measured."""
