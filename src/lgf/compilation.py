@@ -7,7 +7,6 @@ is `linked` is compiled once; others call it through its address, which is looke
 import _thread
 import ctypes
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from llvmlite import binding, ir
@@ -35,10 +34,9 @@ CACHED: bool = _cache_available()
 """True if a cache folder is writable: NUMBA_CACHE_DIR, one beside the code, or the user's cache folder."""
 
 
-def cache_folder(kernel: Any) -> Path | None:
-    """The folder that holds the compiled code of this numba function; None if it is not cached."""
-    path = kernel.stats.cache_path
-    return None if path is None else Path(path)
+def is_cached(kernel: Any) -> bool:
+    """Whether the cache on disk holds this numba function, compiled from its source as it is now."""
+    return CACHED and bool(kernel._cache._cache_file._load_index())  # numba has no public way to ask
 
 
 def linked(kernel: Any, signature: Signature) -> Any:

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from lgf.compilation import CACHED, cache_folder
+from lgf.compilation import CACHED, is_cached
 from lgf.grammar import load_grammar, sample
 from lgf.grammar.machine import draw_all
 from lgf.solver.kernels import integrator, machine, residual, trajectory_fit
@@ -46,16 +46,7 @@ KERNELS: dict[str, tuple[Any, Callable[[], None]]] = {
 
 def is_compiled() -> bool:
     """Whether the cache on disk holds all kernels, compiled from the sources as they are."""
-    return all(_is_cached(kernel) for kernel, _ in KERNELS.values())
-
-
-def _is_cached(kernel: Any) -> bool:
-    folder, code = cache_folder(kernel), kernel.py_func.__code__
-    if folder is None:
-        return False
-    source = os.stat(code.co_filename).st_mtime
-    indices = folder.glob(f"*{kernel.py_func.__name__}-{code.co_firstlineno}.*.nbi")
-    return any(index.stat().st_mtime >= source for index in indices)
+    return all(is_cached(kernel) for kernel, _ in KERNELS.values())
 
 
 def precompile(report: Callable[[str], None] = lambda name: None) -> None:
@@ -68,8 +59,8 @@ def precompile(report: Callable[[str], None] = lambda name: None) -> None:
     waiting: SimpleQueue[str] = SimpleQueue()
     for name in KERNELS:
         waiting.put(name)
-    count = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-                _MOST_PROCESSES)  # fmt: skip
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = min(processors, _MOST_PROCESSES)
     command = [sys.executable, "-m", "lgf.search.precompilation"]
     helpers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
