@@ -31,13 +31,18 @@ def structure(left: Expression, right: Expression) -> str:
     factor (u''*u' = C/t^3 is u'' = C/(t^3*u')), and under the choice of the one coefficient that is not open.
     Terms with fixed coefficients count as one: u' - u*u' + C*u is C*u'*(1 - u) + C*u.
     """
+    expression = structural(left, right)
+    return plain(expression, ["C"] * n_constants(expression))
+
+
+def structural(left: Expression, right: Expression) -> Expression:
+    """The expression that `structure` prints, its constants numbered from 0."""
     pool = [math.nan] * n_constants(left, right)
     terms = to_terms(left - right, pool)
     if sum(not free for free, _ in terms.values()) <= 1:
         terms = _with_free_coefficients(terms, pool)
     terms = _with_joined_fixed_terms(cleared(terms, pool), pool)
-    expression = to_expression(terms, pool)
-    return plain(expression, ["C"] * len(pool))
+    return renumber(to_expression(terms, pool), pool)[0]
 
 
 def _with_free_coefficients(terms: Terms, pool: list[float]) -> Terms:

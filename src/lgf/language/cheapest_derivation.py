@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.structure import structural
 from lgf.equation.system import System
 from lgf.expression.canonical import canonical, to_terms
 from lgf.expression.monomials import UNIT, n_constants, renumber, to_expression
@@ -21,6 +22,7 @@ from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, constant, mul,
 from lgf.grammar import Derivation, Grammar, bits, restrict, spell
 from lgf.language.headers import BLOCK, cheapest_headers, fraction
 from lgf.language.sentences import INPUT, NoEquation, in_grammar_words, skeleton_of
+from lgf.language.stored import Numbers, Plain, stored
 from lgf.language.term_dictionary import Term, TermDictionary, parts_of, term_dictionary
 
 _MARK = symbol("x0")  # the place of a summand in the expression of a header
@@ -112,7 +114,7 @@ def branch_form(skeleton: Skeleton) -> Skeleton:
 
 def _target_terms(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -> Iterator[Parts]:
     """The terms R of the equation, for each way of writing it as divisor*pivot = R (without a pivot: as 0 = R)."""
-    structure = read_expression(skeleton.structure)
+    structure = structural(skeleton.left, skeleton.right)
     pool = [math.nan] * n_constants(structure)
     terms = [to_expression({m: UNIT}, pool) for m in to_terms(structure, pool)]
     if pivot is None:
@@ -194,8 +196,25 @@ def _rest(whole: Parts, taken: Parts) -> Parts:
     return tuple(rest)
 
 
-@lru_cache(maxsize=16)
-def _headers(grammar: Grammar, allowed: bytes) -> dict[Expression, tuple[_Header, ...]]:
+Headers = dict[Expression, tuple[_Header, ...]]
+
+
+def _to_plain(headers: Headers, number: Numbers) -> Plain:
+    return tuple(
+        (number[divisor], tuple((h.rules, h.bits, h.count, tuple([number[e] for e in h.own])) for h in some))
+        for divisor, some in headers.items()
+    )
+
+
+def _from_plain(plain: Plain, expressions: list[Expression]) -> Headers:
+    return {
+        expressions[divisor]: tuple(_Header(r, b, n, tuple([expressions[e] for e in own])) for r, b, n, own in some)
+        for divisor, some in plain
+    }
+
+
+@stored(_to_plain, _from_plain)
+def _headers(grammar: Grammar, allowed: bytes) -> Headers:
     """The cheapest headers by divisor, one for each set of own terms and number of summands."""
     by_divisor: dict[Expression, dict[tuple[Parts, int], _Header]] = {}
     for cost, rules, text in cheapest_headers(grammar, np.frombuffer(allowed, dtype=bool), _MARK.args[0]):
