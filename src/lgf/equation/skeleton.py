@@ -137,7 +137,7 @@ class Skeleton:
         """The structure as text, equal for all skeletons of the same equations, whichever constants are tied."""
         if len(self.sides) == 1:
             return structure(self.left, self.right)
-        return "; ".join(_row_structure(left, right) for left, right in map(_from_zero, self.sides))
+        return "; ".join(_row_structure(left, right) for left, right in self.sides)
 
     @cached_property
     def complexity(self) -> int:
@@ -151,8 +151,14 @@ class Skeleton:
         return frozenset(n.head for e in self._expressions for n in e.nodes() if n.head in FUNCTIONS)
 
 
-@lru_cache(maxsize=4096)  # a search for systems combines the same rows again and again
+# A search for systems combines the same rows again and again, at various places.
+@lru_cache(maxsize=8192)
 def _row_structure(left: Expression, right: Expression) -> str:
+    return _row_structure_from_zero(*_from_zero((left, right)))
+
+
+@lru_cache(maxsize=4096)
+def _row_structure_from_zero(left: Expression, right: Expression) -> str:
     return structure(left, right)
 
 

@@ -21,7 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -145,13 +145,12 @@ class SystemLanguage:
 
     def skeleton(self, rows: Sequence[RowStructure]) -> Skeleton:
         """The skeleton with these right-hand sides, constants numbered through all rows; see the module."""
-        lefts = [variable.symbol for variable in self.frame.highest]
-        sides, start = [], 0
-        for left, row in zip(lefts, rows, strict=True):
-            right = shifted(right_side(row), start)
-            start = max(start, n_constants(right))
-            sides.append((left, right))
-        return numbered(self.frame, sides)
+        sides, start, consecutive = [], 0, True
+        for variable, row in zip(self.frame.highest, rows, strict=True):
+            right, end, in_order = _placed(row.terms, row.divisor, row.known, start)
+            sides.append((variable.symbol, right))
+            start, consecutive = max(start, end), consecutive and in_order
+        return Skeleton(self.frame, tuple(sides)) if consecutive else numbered(self.frame, sides)
 
     def row_bits(self, skeleton: Skeleton) -> tuple[float, ...]:
         """The bits of each row of a skeleton of this frame, infinity where the row cannot be said."""
@@ -217,6 +216,17 @@ def _restricted(grammar: Grammar, frame: Frame, ranges: Ranges, known: RowKnowle
             )
         )
     return SystemLanguage(grammar, frame, tuple(rows))
+
+
+@lru_cache(maxsize=8192)  # a search combines the same rows again and again
+def _placed(
+    terms: tuple[Expression, ...], divisor: Expression, known: Expression | None, start: int
+) -> tuple[Expression, int, bool]:
+    """(right-hand side with constants from `start`, the first one after them, whether they stand in that order)."""
+    right = shifted(right_side(RowStructure(terms, divisor, known=known)), start)
+    places = [n.args[0] for n in right.nodes() if n.head == "constant"]
+    end = max(places, default=start - 1) + 1
+    return right, end, places == list(range(start, end))
 
 
 def right_side(structure: RowStructure) -> Expression:

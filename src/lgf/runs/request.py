@@ -188,12 +188,14 @@ def execute(
     problem, grammar = request.problem, request.grammar
     check_request(request, proposers)
     precompile()
+    # The models of the package speak of one state.
+    flow = proposers_for(grammar, request.trained) if len(problem.states) == 1 or request.trained else {}
     with interruptible() as interrupts:
         journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts or stop())
         try:
             discovery = discover(
                 problem, grammar, request.settings,
-                proposers={**proposers_for(grammar, request.trained), **proposers},
+                proposers={**flow, **proposers},
                 seed=request.seed, warm=request.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip

@@ -99,7 +99,7 @@ class ComponentProposer:
         self._noise: tuple[float, ...] | None = None
         self._fitted: dict[int, dict[str, _Fitted]] = {}  # by the last number of segments, then by structure
         self._plan: Iterator[list[_Trial]] = self._batches()
-        self._made: set[tuple[str, int, tuple[float, ...] | None]] = set()
+        self._made: set[tuple] = set()  # what was proposed, and in how many segments
         self._waiting: list[_Trial] = []
         self._sent: list[_Trial] = []
         self._steps = 0
@@ -142,16 +142,21 @@ class ComponentProposer:
         self, components: Components, segments: tuple[int, ...], origin: str, like: _Fitted | None = None
     ) -> _Trial | None:
         """The proposal, started from the initial values of `like`; None if it was made before with this noise."""
+        again = segments[-1], self._noise if origin == "reweighed" else None
+        if self._was_made((tuple(c.key for c in components), *again)):
+            return None
         initial = None if like is None else initial_values(like.candidate.fit, self._target, segments[0])
         shooting = Shooting(segments, initial, self._noise)
         proposal = propose_components(self._language, self._known, components, shooting, f"components: {origin}")
-        if proposal is None:
+        if proposal is None or self._was_made((proposal.skeleton.structure, *again)):
             return None
-        key = proposal.skeleton.structure, segments[-1], self._noise if origin == "reweighed" else None
-        if key in self._made:
-            return None
-        self._made.add(key)
         return _Trial(proposal, components)
+
+    def _was_made(self, key: tuple) -> bool:
+        """Whether this was proposed before; it counts as proposed from now on."""
+        known = key in self._made
+        self._made.add(key)
+        return known
 
     def _batches(self) -> Iterator[list[_Trial]]:
         """The plan: batches of proposals, each made when the results of the one before are known."""
