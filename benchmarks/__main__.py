@@ -19,8 +19,10 @@ COMMANDS = {
     "real": ("real.running", "real records: forecasts and left-out experiments beside naive predictions"),
     "bands": ("bands", "how often 90 % bands hold samples that were not seen"),
     "suggest": ("suggesting", "is the truth chosen after a second record as suggested, or from a random start?"),
+    "batch": ("many_records", "200 short records in one command: seconds and right answers"),
     "long": ("long_records", "100,000 samples beside 2,000 of them: seconds and error"),
     "odebench": ("odebench_protocol", "all 63 systems of ODEBench by its own protocol"),
+    "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.odebench import r2, structure_of, systems
+from benchmarks.odebench import all_systems, r2, structure_of, systems
+from benchmarks.odebench_page import published, share_table
+from benchmarks.odebench_protocol import judged, observe, true_states
 
 from lgf.equation.system import System
 
@@ -37,3 +39,33 @@ def test_r2_weighs_the_states_by_their_variance():
     wrong = truth.copy()
     wrong[:, 1] = 0.0
     assert r2(truth, wrong) == pytest.approx(1 - np.sum(truth[:, 1] ** 2) / np.sum((truth - truth.mean(0)) ** 2))
+
+
+def test_the_protocol_has_63_systems_multiplicative_noise_and_dropped_samples():
+    assert [s.number for s in all_systems()] == list(range(1, 64))
+    volterra = next(s for s in all_systems() if s.number == 27)
+    clean = true_states(volterra)[0]
+    assert clean.shape == (512, 2)
+    (whole,) = observe(volterra, 0.05, 0.0, 0).observations
+    relative = whole.values / clean - 1.0
+    np.testing.assert_allclose(relative.std(axis=0), 0.05, rtol=0.15)
+    (half,) = observe(volterra, 0.05, 0.5, 0).observations
+    assert len(half) == 256
+    np.testing.assert_array_equal(half.values, whole.values[np.isin(whole.t, half.t)])
+
+
+def test_the_truth_scores_one_and_is_exact():
+    for number in (4, 27):
+        system = next(s for s in all_systems() if s.number == number)
+        scores = judged(system, system.system)
+        assert scores["exact"]
+        assert (scores["r2"], scores["r2_other_start"]) == (pytest.approx(1.0), pytest.approx(1.0))
+        blown = judged(system, System.read("; ".join(f"{v}' = {v}^2 + 9" for v in system.system.frame.names)))
+        assert (blown["exact"], blown["r2"]) == (False, -1.0)
+
+
+def test_published_shares_are_those_of_the_figures():
+    shares = published()
+    assert shares["reconstruction", "PySR", 0.0, 0.05] == 63.5
+    assert shares["generalization", "ODEFormer (opt)", 0.0, 0.05] == 36.5
+    assert "**lgf**" in share_table({**shares, ("reconstruction", "lgf", 0.0, 0.0): 98.4}, "reconstruction", 0.0)
