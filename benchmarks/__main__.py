@@ -13,6 +13,7 @@ COMMANDS = {
     "table": ("tables", "set the results beside the published ones and the floor"),
     "report": ("reporting", "write the page of results in the docs"),
     "figures": ("figures", "draw the results"),
+    "hidden": ("hidden", "one state measured, another one inferred: is the truth found?"),
     "clean": ("clean", "textbook systems without noise: are the right terms found?"),
     "made": ("made", "made records with varying constants, drift and growing noise: are the right terms found?"),
     "bits": ("grammar_bits", "measure a grammar: the bits of true equations or systems"),

@@ -18,6 +18,7 @@ from lgf.expression.print import plain
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.runs.folder import read_run
+from lgf.runs.request import Request
 from lgf.search.discover import discover
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.equivalents import equivalent
@@ -191,6 +192,18 @@ def test_two_measured_states_and_a_conserved_sum_give_the_cold_its_rates():
     assert b == pytest.approx(0.0222, rel=0.1)
     assert -gamma == pytest.approx(0.277, rel=0.05)
     assert discovery.best.fit.initial[0, 2] == pytest.approx(40, rel=0.03)
+
+
+def test_the_numbers_of_ones_own_equations_are_where_the_fit_starts(prey):
+    t, x, _, _ = prey
+    text = "x' = 0.5*x - 0.03*x*y; y' = 0.02*x*y - 0.7*y"
+    request = Request(hidden_problem(t, x), load_grammar("systems"), start=(text,))
+    (proposal,) = request.proposals
+    assert sorted(proposal.start) == [-0.7, -0.03, 0.02, 0.5]
+    found = discover(request.problem, request.grammar, limited(1), warm=[proposal])
+    assert found.best.loss < 0.01
+    (bare,) = replace(request, start=("x' = C*x + C*x*y; y' = C*x*y + C*y",)).proposals
+    assert bare.start is None
 
 
 def test_a_linear_system_is_said_to_be_undetermined():

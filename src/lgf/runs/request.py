@@ -36,6 +36,7 @@ from lgf.search.candidate import Candidate, Proposal
 from lgf.search.decision import Trust
 from lgf.search.discover import Discovery, discover
 from lgf.search.hidden.findings import HiddenFindings
+from lgf.search.hidden.given import started_at_numbers
 from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
 from lgf.search.objective import ObjectiveSettings
@@ -69,7 +70,12 @@ class Request:
     @cached_property
     def proposals(self) -> list[Proposal]:
         """The equations to try first."""
-        return starting_proposals(self.start, self.grammar, self.problem, self.settings.objective)
+        proposals = starting_proposals(self.start, self.grammar, self.problem, self.settings.objective)
+        if not self.problem.hidden:
+            return proposals
+        texts, frame = (*self.start, *[""] * (len(proposals) - len(self.start))), self.problem.frames[-1]
+        segments = self.settings.hidden.segments
+        return [started_at_numbers(p, t, frame, segments) for p, t in zip(proposals, texts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
