@@ -4,7 +4,8 @@ from dataclasses import replace
 import numpy as np
 
 from lgf.data import Problem
-from lgf.report.figures import MOST_EXPERIMENTS, figures, history_figure, png, trajectory_figure
+from lgf.report.canvas import png
+from lgf.report.figures import MOST_EXPERIMENTS, figures, history_figure, trajectory_figure
 
 
 def test_figures_are_images_and_the_same_each_time(duffing):

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 import numpy as np
 
 from lgf.data import Problem
-from lgf.report.figures import figures, png
+from lgf.report.canvas import png
+from lgf.report.figures import figures
 from lgf.report.page import report, write_report
 
 IMAGES = {"trajectory": b"1", "front": b"2", "history": b"3"}

@@ -9,7 +9,8 @@ from tests.given_equations import fitted
 from lgf import LatentGrammarFlow
 from lgf.cli import main
 from lgf.errors import LgfError
-from lgf.report.figures import png, suggestion_figure
+from lgf.report.canvas import png
+from lgf.report.figures import suggestion_figure
 from lgf.runs.posterior import make_posterior
 from lgf.runs.suggestion import Allowed, suggest
 from lgf.solver.forcing import Forcing

@@ -1,12 +1,14 @@
 """The scikit-learn estimator."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +20,11 @@ from lgf.equation.units import Unit, unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 from lgf.report.constants import constant_rows
+from lgf.report.figures import front_figure, ladder_figure, trajectory_figure
+from lgf.report.live import live_progress
+from lgf.report.notebook import run_html
 from lgf.report.page import write_report
+from lgf.report.phase_portrait import phase_portrait
 from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
@@ -65,6 +71,7 @@ class LatentGrammarFlow(BaseEstimator):
     proposers                   the user's own proposers by name; each needs a share in `settings`
     max_evaluations, max_seconds  budgets of the search; with max_evaluations the result is the same on every machine
     warm_start                  equations to try first, as text
+    progress                    whether `fit` shows its progress, in a terminal or a notebook
     seed, n_jobs                the same seed gives the same result at any number of jobs
 
     After `fit`:
@@ -110,6 +117,7 @@ class LatentGrammarFlow(BaseEstimator):
         max_evaluations: int | None = None,
         max_seconds: float | None = None,
         warm_start: Sequence[str] = (),
+        progress: bool = False,
         seed: int = 0,
         n_jobs: int = 1,
     ):
@@ -134,6 +142,7 @@ class LatentGrammarFlow(BaseEstimator):
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
         self.warm_start = warm_start
+        self.progress = progress
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -169,7 +178,9 @@ class LatentGrammarFlow(BaseEstimator):
             _tuple(self.warm_start) or (), trained,
         )  # fmt: skip
         warn(request.findings)
-        return self._store(execute(request, proposers=_makers(self.proposers), n_jobs=_jobs(self.n_jobs)))
+        makers, n_jobs = _makers(self.proposers), _jobs(self.n_jobs)
+        with live_progress(request) if self.progress else nullcontext() as notify:
+            return self._store(execute(request, proposers=makers, n_jobs=n_jobs, notify=notify))
 
     def knowledge(self) -> Knowledge:
         """What the parameters say about the system."""
@@ -355,6 +366,34 @@ class LatentGrammarFlow(BaseEstimator):
             inputs=None if forcings is None else tuple(make_inputs(_arrays(f), window) for f in forcings),
         )
         return suggest(self.run_, n, allowed)
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of the data, the trajectory with its band, and the residuals, for each experiment."""
+        check_is_fitted(self, "run_")
+        return trajectory_figure(self.run_)
+
+    def plot_front(self) -> Figure:
+        """A matplotlib figure of the Pareto front: error against complexity."""
+        check_is_fitted(self, "run_")
+        return front_figure(self.run_)
+
+    def plot_phase(self) -> Figure:
+        """A matplotlib figure of trajectories, vector field and equilibria, in planes of two variables."""
+        check_is_fitted(self, "run_")
+        portrait = phase_portrait(self.run_)
+        if portrait is None:
+            raise LgfError("one equation of first order has no phase portrait; it needs two variables.")
+        return portrait
+
+    def plot_ladder(self) -> Figure:
+        """A matplotlib figure of the simplest equation at each level of prediction error."""
+        check_is_fitted(self, "run_")
+        return ladder_figure(self.run_)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not hasattr(self, "run_"):
+            return {"text/plain": repr(self)}
+        return {"text/plain": str(self.equation_), "text/html": run_html(self.run_)}
 
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""

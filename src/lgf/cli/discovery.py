@@ -10,10 +10,11 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from lgf.cli.terminal import compile_kernels, progress_display, show_findings
+from lgf.cli.terminal import compile_kernels, show_findings
 from lgf.data.condensation import condensation_sentence
 from lgf.errors import LgfError, Stopped
 from lgf.report.constants import constant_rows
+from lgf.report.live import live_progress
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
 from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, shortened_ladder, verdict
@@ -99,7 +100,7 @@ def search_and_write(
 def _search(
     request: Request, folder: Path, lines: Sequence[str], jobs: int, console: Console, reporter: Reporter
 ) -> Run:
-    with signals_as_ctrl_c(), progress_display(request, console) as show:
+    with signals_as_ctrl_c(), live_progress(request, console) as show:
 
         def notify(event: Iteration | Tick) -> None:
             reporter.notify(event)

@@ -158,7 +158,8 @@ def suggest(
     """Suggest the experiment that tells the equally good equations of a run apart, and draw their predictions."""
     from lgf.cli.problem import parse_bounds, parse_inputs
     from lgf.data import make_inputs
-    from lgf.report.figures import png, suggestion_figure
+    from lgf.report.canvas import png
+    from lgf.report.figures import suggestion_figure
     from lgf.runs.folder import read_run, write_atomically
     from lgf.runs.suggestion import Allowed, allowed_starts
     from lgf.runs.suggestion import suggest as suggest_experiments

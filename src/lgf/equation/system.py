@@ -12,7 +12,7 @@ from lgf.equation.structure import open_constants, operator_form, shifted
 from lgf.equation.units import Unit, unit_latex, unit_pretty, unit_text
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
-from lgf.expression.mathml import Node, mathml
+from lgf.expression.mathml import Node, markup, mathml
 from lgf.expression.parse import read_expression
 from lgf.expression.print import display, format_number, latex, plain, python_function
 from lgf.expression.sympy_conversion import to_sympy
@@ -128,6 +128,12 @@ class System:
             return ("math", ("mrow", rows[0][0], equal, rows[0][1]))
         lines = (("mtr", ("mtd", left), ("mtd", equal), ("mtd", right)) for left, right in rows)
         return ("math", ("mtable", *lines))
+
+    def _repr_html_(self) -> str:
+        return markup(self.mathml())
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
 
     def sympy(self) -> Any:
         """The equation as sympy.Eq, with u(t) and Derivative; several are a list."""

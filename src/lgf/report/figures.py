@@ -1,16 +1,16 @@
 """Figures of a run. They need no display and change no global state of matplotlib."""
 
-import io
 import math
-import warnings
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lgf.expression.frame import Variable
+from lgf.report.canvas import RunFigure
+from lgf.report.labels import axis_label
 from lgf.report.phase_portrait import phase_portrait
+from lgf.report.verdict import ladder_rows
 from lgf.runs.bands import Bands
 from lgf.runs.request import Run
 from lgf.runs.suggestion import Suggestion
@@ -46,7 +46,7 @@ def trajectory_figure(run: Run) -> Figure:
         _panel(axes[2 * panel], axes[2 * panel + 1], run, e, variable)
         _band(axes[2 * panel], bands, e, variable)
     hidden = len(observations) - len(drawn)
-    axes[-1].set_xlabel("t" + (f"     ({hidden} more experiments are not drawn)" if hidden else ""))
+    axes[-1].set_xlabel(axis_label(run, "t") + (f"     ({hidden} more experiments are not drawn)" if hidden else ""))
     return figure
 
 
@@ -64,7 +64,7 @@ def _panel(above: Axes, below: Axes, run: Run, experiment: int, variable: Variab
     if values is not None:
         above.plot(t, values, ".", color=_MEASURED, markersize=4, label="measured")
     above.plot(fine, solved[variable], color=_MODEL, linewidth=1.5, label="equation")
-    above.set_ylabel(str(variable), parse_math=False)
+    above.set_ylabel(axis_label(run, variable), parse_math=False)
     above.set_title(observation.name, fontsize=9, loc="left", parse_math=False)  # a name may contain dollar signs
     if values is None:
         hidden = variable.name in run.request.problem.hidden
@@ -109,6 +109,27 @@ def front_figure(run: Run) -> Figure:
     return figure
 
 
+def ladder_figure(run: Run) -> Figure:
+    """The ladder: the error of predictions, and in sample, of the simplest equation at each level."""
+    rows = ladder_rows(run) or [{"equation": str(run.system), "error": run.best.loss**0.5, "prediction": None}]
+    figure = _figure(8.0, 1.2 + 0.6 * len(rows))
+    axes = figure.subplots()
+    places = range(len(rows))
+    chosen = str(run.system)
+    for name, key, marker in (("error in sample", "error", "o"), ("error of predictions", "prediction", "D")):
+        values = [math.nan if row[key] is None else 100 * row[key] for row in rows]
+        colours = [_MODEL if row["equation"] == chosen else _MEASURED for row in rows]
+        axes.scatter(values, places, marker=marker, c=colours, s=45, zorder=3)
+        axes.plot([], [], marker, color=_MEASURED, label=name)
+    axes.set_yticks(places, ["\n".join(row["equation"].splitlines()) for row in rows], fontsize=8, parse_math=False)
+    axes.set_xscale("log")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("error in % of the signal")
+    axes.grid(axis="y", color=_QUIET)
+    axes.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return figure
+
+
 def history_figure(run: Run) -> Figure:
     """The best objective and the mean of the top tenth against the number of evaluations."""
     figure = _figure(6.0, 4.0)
@@ -148,16 +169,5 @@ def suggestion_figure(suggestion: Suggestion) -> Figure:
     return figure
 
 
-def png(figure: Figure) -> bytes:
-    """The figure as a PNG image; equal figures give equal bytes."""
-    FigureCanvasAgg(figure)
-    file = io.BytesIO()
-    with warnings.catch_warnings():
-        # The font may lack the script of an experiment's name; the report shows the name as text.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
-    return file.getvalue()
-
-
 def _figure(width: float, height: float) -> Figure:
-    return Figure(figsize=(width, min(height, 40.0)), layout="constrained")
+    return RunFigure(figsize=(width, min(height, 40.0)), layout="constrained")

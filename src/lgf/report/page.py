@@ -9,9 +9,10 @@ from typing import Any
 
 from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
+from lgf.report.canvas import png
 from lgf.report.constants import constant_rows
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
-from lgf.report.figures import figures, png
+from lgf.report.figures import figures
 from lgf.report.percentages import percentage
 from lgf.report.phase_portrait import has_field
 from lgf.report.verdict import ladder_rows, residual_sentences, verdict

@@ -9,7 +9,9 @@ from matplotlib.lines import Line2D
 
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
+from lgf.report.canvas import RunFigure
 from lgf.report.equilibria import equilibria_of, isolated, solutions
+from lgf.report.labels import axis_label
 from lgf.runs.request import Run
 from lgf.solver.equilibria import Equilibrium, rates_at
 
@@ -35,7 +37,7 @@ def phase_portrait(run: Run) -> Figure | None:
     across = 1 if len(pairs) == 1 else 2 if len(pairs) in (2, 4) else 3
     down = -(-len(pairs) // across)
     width = 6.4 if across == 1 else 4.6 * across
-    figure = Figure(figsize=(width, down * 4.4 + 0.5), layout="constrained")
+    figure = RunFigure(figsize=(width, down * 4.4 + 0.5), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
     rests = isolated(equilibria_of(run))
     for plane, (x, y) in zip(axes, pairs, strict=False):
@@ -72,8 +74,8 @@ def _plane(axes: Axes, run: Run, x: Variable, y: Variable, rests: tuple[Equilibr
             axes.plot(at[x], at[y], "o", zorder=5, **_style(rest))
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
-    axes.set_xlabel(str(x), parse_math=False)
-    axes.set_ylabel(str(y), parse_math=False)
+    axes.set_xlabel(axis_label(run, x), parse_math=False)
+    axes.set_ylabel(axis_label(run, y), parse_math=False)
 
 
 def _style(rest: Equilibrium) -> dict:

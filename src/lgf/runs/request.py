@@ -23,6 +23,7 @@ from lgf.equation.system import System
 from lgf.equation.tied_constants import Contradiction
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame
+from lgf.expression.mathml import markup
 from lgf.expression.monomials import n_constants
 from lgf.expression.parse import ReadingError, read_equations
 from lgf.expression.print import plain
@@ -108,6 +109,12 @@ class Run:
     def system(self) -> System:
         """The chosen system; a single equation has its input alone on the right-hand side."""
         return self.display_system(self.best)
+
+    def _repr_html_(self) -> str:
+        return f"{markup(self.system.mathml())}<p>error {100 * self.best.loss**0.5:.3g} % of the signal</p>"
+
+    def _repr_latex_(self) -> str:
+        return self.system._repr_latex_()
 
     def display_system(self, candidate: Candidate) -> System:
         """The candidate's system in operator form, with standard errors."""
