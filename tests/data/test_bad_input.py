@@ -147,7 +147,7 @@ FILES = {
     "two columns of one name": (b"t,t\n0,1\n1,2\n2,3\n", "columns named 't'"),
     "infinite value": (b"t,u\n0,1\n1,inf\n2,3\n3,4\n", "infinite"),
     "no number beside time": (b"t,u\n0,a\n1,b\n2,c\n", "not a number"),
-    "one experiment too short": (b"t,u,run\n0,1,A\n1,1.5,A\n2,1,A\n0,2,B\n", "experiment 'B'"),
+    "every experiment too short": (b"t,u,run\n0,1,A\n1,1.5,A\n0,2,B\n", "experiment 'A'"),
 }
 OPTIONS = {
     "no such column": ({"value": "x"}, "no value column 'x'"),

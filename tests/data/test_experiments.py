@@ -266,3 +266,18 @@ def test_columns_that_cannot_name_a_state_are_named(name):
     table = {"time": T, name: U, "prey": U}
     with pytest.raises(LgfError, match="cannot be the name of a state or an input; rename it"):
         read_observations(table, time="time", value=[name, "prey"])
+
+
+def test_experiments_below_each_other_are_told_apart():
+    """As in tables of R: rows are numbered through, the label has any name, and subjects have a weight."""
+    tree = np.repeat([1, 2, 3], [5, 5, 2])
+    table = {
+        "rownames": np.arange(1, 13), "Tree": tree, "age": [10, 20, 30, 40, 50] * 2 + [10, 20],
+        "girth": [30, 58, 87, 115, 120, 33, 69, 111, 156, 172, 30, 51], "dose": tree * 0.5,
+    }  # fmt: skip
+    reading = read_observations(table)
+    assert [o.t.tolist() for o in reading.observations] == [[10, 20, 30, 40, 50]] * 2
+    assert [str(v) for v in reading.observations[0].columns] == ["u"]
+    assert "Column 'Tree' tells the experiments apart (guessed)." in reading.notes
+    assert "Not used: column 'dose', which is the same in every experiment." in reading.notes
+    assert "Left out: experiment '3', which has 2 samples." in reading.notes

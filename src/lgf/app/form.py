@@ -23,10 +23,11 @@ class _Strict(BaseModel):
 
 
 class ColumnUse(_Strict):
-    """The role of one column; of a measured one also the derivative that it holds, None if its name says it."""
+    """The role of one column, its unit, and the derivative that a measured one holds; None if its name says it."""
 
     role: Role
     derivative: Annotated[int, Field(ge=0, le=HIGHEST_ORDER)] | None = None
+    unit: Annotated[str, Field(max_length=60)] | None = None
 
 
 class Input(_Strict):
@@ -171,12 +172,15 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
         weight=places["weight"][0] if places["weight"] else None,
         initial=form.initial or None,
         by_name=bool(form.hidden),
+        units={table.names[k]: unit for k in used if (unit := uses[k].unit) is not None},
     )
     formulas = _formulas(form)
     if formulas and places["input"]:
         raise LgfError("The input is given by a column and by a formula; keep one of the two.")
     inputs = make_inputs(formulas, reading.observations[0].t)
-    return Problem(reading.observations, _knowledge(form, inputs)), reading.notes
+    # An empty unit is one that the user took away.
+    units = {name: unit for name, unit in reading.units.items() if unit}
+    return Problem(reading.observations, _knowledge(form, inputs, units)), reading.notes
 
 
 def make_request(table: Table, form: Form) -> Request:
@@ -196,7 +200,7 @@ def _formulas(form: Form) -> dict[str, str]:
     return formulas
 
 
-def _knowledge(form: Form, inputs: Any) -> Knowledge:
+def _knowledge(form: Form, inputs: Any, units: dict[str, str]) -> Knowledge:
     bounds = {b.term: tuple(b.limits.split(":")) if ":" in b.limits else b.limits for b in form.bounds}
     return Knowledge(
         order=form.order,
@@ -213,4 +217,5 @@ def _knowledge(form: Form, inputs: Any) -> Knowledge:
         conserved=form.conserved or None,
         populations=form.populations or None,
         hidden=form.hidden or None,
+        units=units or None,
     )

@@ -8,6 +8,7 @@ import numpy as np
 from lgf.app.form import ColumnUse, variables
 from lgf.app.thinning import thinned_rows
 from lgf.data import Finding, Observation, Problem, Table
+from lgf.data.column_units import header_unit
 from lgf.errors import LgfError
 from lgf.runs.serialisation import for_page
 
@@ -24,7 +25,12 @@ def table_view(table: Table, uses: tuple[ColumnUse, ...]) -> Facts:
         taken = {}
     cells = [[_cell(column[row]) for column in table.columns] for row in range(min(len(table), FIRST_ROWS))]
     columns = [
-        {"name": name, **use.model_dump(), "variable": taken.get(k)}
+        {
+            "name": name,
+            **use.model_dump(),
+            "variable": taken.get(k),
+            "header_unit": header_unit(name, taken.get(k) or "") or "",
+        }
         for k, (name, use) in enumerate(zip(table.names, uses, strict=True))
     ]
     return {"name": table.source, "columns": columns, "rows": cells, "n_rows": len(table)}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lgf.data.column_variables import column_variables, plain_name, variable_name
+from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
@@ -66,6 +67,8 @@ def guess_roles(
         free.remove(time_position)
     if positions["experiment"] is None and not _increases(table, time_position):
         column = next((k for k in free if names[k] in _NAMES["experiment"]), None)
+        if column is None:
+            column = _label_of(table, time_position, free)
         if column is not None:
             positions["experiment"] = column
             free.remove(column)
@@ -79,13 +82,17 @@ def guess_roles(
         inputs, free = tuple(guesses["input"]), rest
         what = "input" if len(inputs) > 1 else "forcing"
         notes += [f"Column {quoted(table.names[k])} is the {what} (guessed)." for k in inputs]
-    if positions["weight"] is None and guesses["weight"] and (values is not None or len(free) > 1):
+    others = [
+        k for k in free if table.is_numeric(k) and k not in guesses["weight"] and not _counts_rows(table, names, k)
+    ]
+    beside = any(not _is_constant(table, k, positions["experiment"]) for k in others)
+    if positions["weight"] is None and guesses["weight"] and (values is not None or beside):
         positions["weight"] = guesses["weight"][0]
         free.remove(positions["weight"])
         notes.append(f"Column {quoted(table.names[positions['weight']])} is the weight (guessed).")
     guessed = values is None
     if values is None:
-        values = _guess_values(table, names, free, notes)
+        values = _guess_values(table, names, free, positions["experiment"], notes)
     others = [p for role, p in positions.items() if p is not None and role != "time"]
     _check_distinct(table, [time_position, *values, *inputs, *others])
     variables = column_variables([table.names[k] for k in values], derivative, by_name)
@@ -126,6 +133,11 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
     rising = [k for k in free if table.is_numeric(k) and _increases(table, k)]
     rising.sort(key=lambda k: _counts_rows(table, names, k))
     candidates = [k for k in units if _increases(table, k)] + rising + units
+    if not candidates or _counts_rows(table, names, candidates[0]):
+        # Experiments below each other: time rises in each, while the rows are numbered through.
+        repeated = [k for k in free if table.is_numeric(k) and _label_of(table, k, free, in_blocks=True) is not None]
+        repeated.sort(key=lambda k: len(np.unique(table.columns[k])))  # experiments often have their times in common
+        candidates = repeated[:1] + candidates
     if candidates:
         return candidates[0]
     raise LgfError(
@@ -142,6 +154,31 @@ def _increases(table: Table, position: int) -> bool:
     return len(present) > 0 and bool(np.all(np.diff(present) > 0))
 
 
+def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False) -> int | None:
+    """The column with the fewest different entries in each of whose groups of rows the time increases, or None.
+
+    With `in_blocks` the rows of each group must stand together.
+    """
+    t = table.columns[time]
+    if t.dtype.kind != "f" or np.any(np.isnan(t)) or _increases(table, time):
+        return None
+    labels: list[tuple[int, int]] = []
+    for k in free:
+        if k == time:
+            continue
+        _, group = np.unique(np.asarray(table.columns[k], str), return_inverse=True)
+        sizes = np.bincount(group)
+        if not 2 <= len(sizes) <= len(t) / LEAST_SAMPLES:
+            continue
+        if in_blocks and np.count_nonzero(np.diff(group)) != len(sizes) - 1:
+            continue
+        order = np.argsort(group, kind="stable")
+        steps, same = np.diff(t[order]), np.diff(group[order]) == 0
+        if np.all(steps[same] > 0):
+            labels.append((len(sizes), k))
+    return min(labels)[1] if labels else None
+
+
 def _counts_rows(table: Table, names: list[str], position: int) -> bool:
     """Whether the column only counts the rows, as a table that was written with its index does."""
     called = names[position] in _NAMES["row"] or re.fullmatch(r"(column \d+|unnamed: \d+|)", names[position])
@@ -151,20 +188,37 @@ def _counts_rows(table: Table, names: list[str], position: int) -> bool:
     return bool(column[0] in (0.0, 1.0) and np.array_equal(column, column[0] + np.arange(len(table))))
 
 
-def _guess_values(table: Table, names: list[str], free: list[int], notes: list[str]) -> tuple[int, ...]:
-    """Every column of numbers that is not empty, does not count rows and does not name experiments."""
+def _guess_values(
+    table: Table, names: list[str], free: list[int], experiment: int | None, notes: list[str]
+) -> tuple[int, ...]:
+    """Every column of numbers that is not empty or constant, does not count rows and does not name experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
     labels = [k for k in numeric if _counts_rows(table, names, k) or names[k] in _NAMES["experiment"]]
-    values = tuple(k for k in numeric if k not in labels) or tuple(numeric[:1])
+    constant = [k for k in numeric if k not in labels and _is_constant(table, k, experiment)]
+    values = tuple(k for k in numeric if k not in (*labels, *constant))
+    if not values:
+        values, constant = tuple(k for k in numeric if k not in labels) or tuple(numeric[:1]), []
     if not values:
         if free:
             table.numbers(free[0])
         raise LgfError(f"{table.source} has no column of numbers beside time; give one with the measured values.")
     notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
-    unused = [quoted(table.names[k]) for k in free if k not in values]
+    for k in constant:
+        where = "in every experiment" if experiment is not None else "everywhere"
+        notes.append(f"Not used: column {quoted(table.names[k])}, which is the same {where}.")
+    unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant)]
     if unused:
         notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")
     return values
+
+
+def _is_constant(table: Table, position: int, experiment: int | None) -> bool:
+    """Whether the column has one value in every experiment, as the weight or the dose of a subject has."""
+    column = table.columns[position]
+    groups = np.zeros(len(column), int)
+    if experiment is not None:
+        _, groups = np.unique(np.asarray(table.columns[experiment], str), return_inverse=True)
+    return all(len(np.unique(own[~np.isnan(own)])) <= 1 for own in (column[groups == g] for g in np.unique(groups)))
 
 
 def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) -> None:

@@ -21,6 +21,7 @@ _SAMPLES_PER_SWING = 5.0
 _WIDE_GAP = 8.0  # in usual steps
 _OUTLIER = 8.0  # in standard deviations of the noise
 _AT_REST = 0.8  # of the record
+_NOISE_ALONE = (0.7, 1.35)  # noise by neighbours in standard deviations; more is an oscillation sampled too slowly
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,16 @@ def _column_findings(
         return
     noise = rough_noise(t, y)
     swing = _samples_per_swing(t, y)
+    if _NOISE_ALONE[0] * size < noise < _NOISE_ALONE[1] * size:
+        yield (
+            "noise",
+            Finding(
+                "warning",
+                f"{name} looks like noise alone: neighbouring samples are hardly alike. No equation will be found in "
+                "it; sample faster, average, or measure something that moves more.",
+            ),
+        )
+        return
     if swing < _SAMPLES_PER_SWING:
         yield (
             "sampling",
@@ -186,8 +197,6 @@ def _column_findings(
                 f"{_SAMPLES_PER_SWING:.0f} times, or the derivatives are lost.",
             ),
         )
-    elif noise > 0.7 * size:
-        yield "noise", Finding("warning", f"{name} looks like noise alone; no equation will be found in it.")
     elif noise > 0.2 * size:
         yield (
             "noise",

@@ -9,7 +9,7 @@ import numpy as np
 from lgf.data.column_roles import DEFAULT_INPUT, guess_roles
 from lgf.data.column_units import column_units
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_variables
-from lgf.data.observation import Observation, check_shape
+from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -53,7 +53,7 @@ def read_observations(
     """
     table = read_table(source, delimiter)
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name)
-    groups = _experiments(table, roles.experiment)
+    groups, short = _long_enough(_experiments(table, roles.experiment))
     initials = _initials(initial, len(groups))
     t, time_notes = _times(table, roles.time)
     values = np.column_stack([table.numbers(k) for k in roles.values])
@@ -78,9 +78,18 @@ def read_observations(
         observations.append(observation)
     column_unit, unit_notes = column_units(table, roles, units)
     notes = [*table.notes, *roles.notes, *time_notes, *unit_notes]
+    notes += [f"Left out: experiment {quoted(name)}, which has {n} samples." for name, n in short.items()]
     if len(groups) > 1:
         notes.append(f"The table holds {len(groups)} experiments.")
     return Reading(tuple(observations), tuple(notes), column_unit)
+
+
+def _long_enough(groups: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """(the experiments without those of too few samples, the sizes of these); all of them if none is long enough."""
+    short = {name: len(rows) for name, rows in groups.items() if len(rows) < LEAST_SAMPLES}
+    if len(short) == len(groups):
+        return groups, {}
+    return {name: rows for name, rows in groups.items() if name not in short}, short
 
 
 def _measured(values: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ export default async function columns(page, id) {
       return;
     }
     if (mine !== latest || !page.current()) return;
-    if (!form.columns) form.columns = facts.table.columns.map(({ role, derivative }) => ({ role, derivative }));
+    if (!form.columns) form.columns = facts.table.columns.map(({ role, derivative, unit }) => ({ role, derivative, unit }));
     drawTable(facts.table);
     const lines = facts.findings.map((f) => finding(f.severity, f.sentence));
     if (facts.error) lines.unshift(finding("error", facts.error));
@@ -93,11 +93,12 @@ export default async function columns(page, id) {
           column.role === "value" && column.derivative ? `value ${column.derivative}` : column.role,
           (value) => {
             const [role, derivative] = value.split(" ");
-            form.columns[i] = { role, derivative: derivative ? Number(derivative) : null };
+            form.columns[i] = { ...form.columns[i], role, derivative: derivative ? Number(derivative) : null };
             look();
           },
           { id: `role-${i}`, "aria-label": `Role of column ${column.name}` },
         ),
+        ["time", "value", "input"].includes(column.role) && unit(column, i),
         h("small", { class: "quiet" }, column.variable ? `called ${column.variable}` : "\u00a0"),
       ),
     );
@@ -107,6 +108,23 @@ export default async function columns(page, id) {
       h("table", { class: "figures" }, h("caption", {}, `The first ${table.rows.length} of ${table.n_rows.toLocaleString("en")} rows`), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
     );
     if (focused?.startsWith("role-")) document.getElementById(focused)?.focus();
+  }
+
+  function unit(column, i) {
+    const box = h("input", {
+      type: "text",
+      class: "unit",
+      id: `role-unit-${i}`,
+      value: column.unit ?? column.header_unit,
+      placeholder: "unit",
+      spellcheck: "false",
+      "aria-label": `Unit of column ${column.name}`,
+      onchange: () => {
+        form.columns[i] = { ...form.columns[i], unit: box.value.trim() };
+        look();
+      },
+    });
+    return box;
   }
 
   function drawPlot(problem) {

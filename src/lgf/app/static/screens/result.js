@@ -5,6 +5,7 @@ import { button, copy, field, h, replace, select, short, table } from "../dom.js
 import { math } from "../mathml.js";
 import { clear, COLOURS, DASHES, Plot, trajectories } from "../plots.js";
 import { finding } from "./columns.js";
+import { phasePortrait } from "../portrait.js";
 
 const LONGER = [["30", "30 seconds"], ["60", "1 minute"], ["300", "5 minutes"], ["900", "15 minutes"], ["3600", "1 hour"]];
 const VERDICTS = { confirmed: "good", refuted: "error", untested: "note" };
@@ -26,6 +27,7 @@ export default function result(page, facts, reload) {
   const constants = h("section", { "aria-labelledby": "constants" });
   const curves = h("div", {});
   const leftOver = h("div", {});
+  const portrait = h("div", {});
   const early = h("p", { class: "quiet" });
   const rows = [];
   let selected = chosen;
@@ -60,7 +62,7 @@ export default function result(page, facts, reload) {
   function drawConstants() {
     const equation = equations[selected];
     const body = equation.constants.map((c) =>
-      h("tr", {}, h("td", {}, h("code", {}, c.term)), h("td", {}, c.text), h("td", {}, c.error_text ? `± ${c.error_text}` : "not known"), h("td", {}, c.varies ? `varies by experiment, here ${short(c.by_experiment[experiment])}` : c.determined ? "" : "The data do not determine it.")),
+      h("tr", {}, h("td", {}, h("code", {}, c.term)), h("td", {}, c.unit ? `${c.text} ${c.unit}` : c.text), h("td", {}, c.error_text ? `± ${c.error_text}` : "not known"), h("td", {}, c.varies ? `varies by experiment, here ${short(c.by_experiment[experiment])}` : c.determined ? "" : "The data do not determine it.")),
     );
     replace(
       constants,
@@ -84,6 +86,7 @@ export default function result(page, facts, reload) {
     const observation = view.problem.experiments[experiment];
     early.textContent = curve.sentence;
     trajectories(curves, plots, observation, [{ label: "equation", facts: curve, colour: "model", band: curve.band }]);
+    replace(portrait, phasePortrait(equations[selected].variables, view.problem.states, observation, curve));
     const names = Object.keys(curve.residuals.columns);
     if (residualPlots.length !== names.length) {
       clear(residualPlots);
@@ -155,6 +158,7 @@ export default function result(page, facts, reload) {
         curves,
         early,
         leftOver,
+        portrait,
       ),
       h(
         "div",

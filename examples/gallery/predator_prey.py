@@ -1,0 +1,17 @@
+"""Hares and lynxes: furs of the Hudson Bay Company, 1900 to 1920."""
+
+from lgf import LatentGrammarFlow
+from lgf.data import load_record
+
+record = load_record("hares").observations[0]
+model = LatentGrammarFlow(
+    autonomous=True,
+    functions=(),
+    populations=("hare", "lynx"),  # no hares without hares
+    warm_start=["hare' = C*hare + C*hare*lynx; lynx' = C*lynx + C*hare*lynx"],
+    max_evaluations=80,
+)
+model.fit(record.t, record.values, states=["hare", "lynx"])
+print(model.equation_)
+print(model.verdict_)
+FIGURE = model.plot_phase
