@@ -7,9 +7,10 @@ from statistics import median
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import speed_grammar, speed_symbolic
+from benchmarks import speed_grammar, speed_profile, speed_symbolic
 from benchmarks.speed_fit import against_scipy, mix, two_threads
 from benchmarks.speed_parts import kernels, starting
+from benchmarks.speed_versions import compare
 from benchmarks.surroundings import load_average, machine, versions
 
 IDLE = 0.5  # a load average above it makes a comparison of threads meaningless
@@ -67,6 +68,20 @@ def main(args: argparse.Namespace) -> None:
         _line("skeleton to programs", parts["compile_skeleton_ms"], "ms", "<= 0.3")
         _line("residual loss, 301 points", parts["residual_loss_us"], "us", "<= 5")
         _line("trajectory, 301 points, a lane", parts["trajectory_per_lane_us"], "us", "<= 50")
+
+    _heading("version 0.1 (before) and this one (now); processor seconds include helper processes")
+    report["versions_compared"] = versions_compared = compare(args.candidates)
+    for what, old in versions_compared["before"].items():
+        new = versions_compared["now"][what]
+        print(f"  {what.replace('_', ' '):46s}{old:12.3g} before {new:10.3g} now")
+
+    _heading("where the processor time of a discovery goes")
+    report["profile"] = speed_profile.measure()
+    for name, parts in report["profile"].items():
+        print(f"  {name}: {parts['seconds']:.2f} s, {parts['evaluations']:.0f} evaluations")
+        for part, seconds in parts.items():
+            if part not in ("seconds", "evaluations"):
+                print(f"    {part:60s}{seconds:8.3f} s {seconds / parts['seconds']:6.0%}")
 
     _heading("processes")
     report["starting"] = starts = starting()
