@@ -87,6 +87,8 @@ def test_exact_equivalents_of_an_epidemic_are_shown_as_one(epidemic):
     forms = [terms(c) for c in epidemic.hidden.equivalents]
     assert [{"x*y"}, {"x", "x*y"}] in forms
     structures = {c.skeleton.structure for c in epidemic.indistinguishable}
+    rivals = len(structures) - 1
+    assert any(f"{rivals} other system" in s for s in epidemic.hidden.sentences) is (rivals > 0)
     assert structures.isdisjoint(c.skeleton.structure for c in epidemic.hidden.equivalents)
     # The analytic counterpart: x' = x*z with z = y - g is the same x, and z' = -b*x*(z + g).
     gamma, b = epidemic.best.fit.values[0], epidemic.best.fit.values[1]

@@ -110,8 +110,6 @@ def discover(
     free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))
     schedule = make_schedule(languages, targets, settings, seed, proposers, known)
     limits = settings.search
-    if problem.hidden:
-        limits = replace(limits, iterations=settings.hidden.iterations, patience=None)
     if limits.max_seconds is not None:
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
     history: list[Iteration] = []

@@ -74,6 +74,13 @@ def hidden_findings(
             f"{_count(len(equivalents))} with another {name} exactly the same {measured}, so no measurement of "
             f"{measured} can tell them apart; values of {name} mean something only if you know which form holds."
         )
+    rivals = len({c.skeleton.structure for c in near} - {c.skeleton.structure for c in (best, *equivalents)})
+    if rivals:
+        fit_as_well = "1 other system fits" if rivals == 1 else f"{rivals} other systems fit"
+        sentences.append(
+            f"{fit_as_well} about as well, each with a path of {name} of its own: the record does not decide between "
+            f"them. Say what you know, such as populations or a conserved sum, or measure {name}."
+        )
     left_open = undetermined(best, target, fit, settings.undetermined)
     if left_open:
         sentences.append(

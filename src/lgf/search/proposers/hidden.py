@@ -47,7 +47,6 @@ class HiddenSettings:
     retried: Tally = 150
     dropping: Count = 80  # systems whose terms are dropped
     drop_rounds: Tally = 3
-    iterations: Count = 40  # of the outer loop, in place of its own limits
     findings: FindingSettings = FindingSettings()
     refuted_above: Positive = 20.0  # z^2 of a prediction: the first half of a record hardly determines a hidden path
 
