@@ -49,8 +49,8 @@ def results(sigma: float, rho: float, peer: str | None = None) -> list[dict[str,
 
 def peers() -> list[str]:
     """The peers that have results."""
-    names = {f.name.split("-")[2] for f in RESULTS.glob("odebench-protocol-*-sigma*.jsonl")}
-    return sorted(names - {name for name in names if name.startswith("sigma")})
+    names = (f.name.removeprefix("odebench-protocol-") for f in RESULTS.glob("odebench-protocol-*-sigma*.jsonl"))
+    return sorted({name.partition("-sigma")[0] for name in names})
 
 
 def own_shares() -> Shares:

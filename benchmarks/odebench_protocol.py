@@ -10,8 +10,10 @@ success.
 """
 
 import argparse
+import json
 import math
 import resource
+import subprocess
 import time
 from dataclasses import asdict
 from functools import cache
@@ -22,8 +24,9 @@ import numpy as np
 
 from benchmarks.choosing import stated
 from benchmarks.odebench import Benchmarked, _truth_beside, all_systems, r2, structure_of
+from benchmarks.peers.asking import interpreter
 from benchmarks.recording import RESULTS, append, digest, rows
-from benchmarks.surroundings import load_average, machine, versions
+from benchmarks.surroundings import ROOT, load_average, machine, versions
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
@@ -36,12 +39,15 @@ from lgf.runs.presets import proposers_for
 from lgf.search.discover import Discovery, discover
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import GRAMMAR
+from lgf.smoothing.complete import complete
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus
 
 SAMPLES, WINDOW = 512, (0.0, 10.0)
 TIMES = np.linspace(*WINDOW, SAMPLES)
 SIGMAS, RHOS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05), (0.0, 0.5)
+PEERS = ("pysindy-plain", "pysindy-weak", "pysindy-ensemble")
+PEER_MODULE = Path(__file__).parent / "peers" / "pysindy_systems.py"
 ONE_STATE = "standard"  # grammar and model for one state
 
 
@@ -148,6 +154,24 @@ def _truth_of_one_state(system: Benchmarked, found: Discovery, problem: Problem)
     return {"tried": tried, "bits": bits, "objective": fitted.objective, "cause": cause}
 
 
+def ask_peer(peer: str, system: Benchmarked, sigma: float, rho: float, seed: int) -> dict[str, Any]:
+    """The result line of a peer, which has the true start and the states that this project smoothed."""
+    problem = observe(system, sigma, rho, seed)
+    (record,), frame = problem.observations, problem.frames[0]
+    states = len(system.rhs)
+    task = {
+        "variant": peer.partition("-")[2], "t": record.t.tolist(), "values": record.values.tolist(),
+        "smoothed": complete(record, frame).trajectory.values[:, :states].tolist(), "start": system.starts[0],
+    }  # fmt: skip
+    command = [interpreter("pysindy"), "-m", "benchmarks.peers.pysindy_systems"]
+    load = load_average()
+    run = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, cwd=ROOT, check=True)
+    answer = json.loads(run.stdout.splitlines()[-1])
+    found = System.read("; ".join(f"x{i}' = {right}" for i, right in enumerate(answer["equations"])))
+    facts = {"cpu_seconds": answer["cpu_seconds"], "load": load, "machine": machine(), "versions": versions()}
+    return about(system, sigma, rho, seed) | judged(system, found) | facts
+
+
 def file_of(sigma: float, rho: float, peer: str | None = None) -> Path:
     """The file of the results of these conditions."""
     return RESULTS / f"odebench-protocol-{f'{peer}-' if peer else ''}sigma{sigma:g}-rho{rho:g}.jsonl"
@@ -160,6 +184,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=1, help="noise draws 0, 1, ... (1)")
     parser.add_argument("--only", help="numbers such as 3,25, or odd")
     parser.add_argument("--jobs", type=int, default=1, help="threads (1)")
+    parser.add_argument("--peer", choices=PEERS, help="run this program instead, in its own environment")
     parser.add_argument("--out", type=Path, metavar="FILE", help="in place of benchmarks/results/NAME.jsonl")
 
 
@@ -167,16 +192,21 @@ def main(args: argparse.Namespace) -> None:
     """Runs what is missing, and prints the shares of successes."""
     settings = DiscoverySettings()
     name = digest([asdict(settings), *(load_grammar(g).fingerprint for g in (ONE_STATE, GRAMMAR))])
+    if args.peer is not None:
+        name = digest([args.peer, PEER_MODULE.read_text(encoding="utf-8")])
     chosen = [s for s in all_systems() if _is_chosen(s, args.only)]
     conditions = [(float(sigma), float(rho)) for rho in args.rho.split(",") for sigma in args.sigma.split(",")]
     for sigma, rho in conditions:
-        file = args.out or file_of(sigma, rho)
+        file = args.out or file_of(sigma, rho, args.peer)
         done = {_key(row) for row in rows(file) if row["digest"] == name}
         for seed in range(args.seeds):
             for system in chosen:
                 if _key(about(system, sigma, rho, seed)) in done:
                     continue
-                row = {"digest": name, **run_one(system, settings, sigma, rho, seed, args.jobs)}
+                if args.peer is not None:
+                    row = {"digest": name, **ask_peer(args.peer, system, sigma, rho, seed)}
+                else:
+                    row = {"digest": name, **run_one(system, settings, sigma, rho, seed, args.jobs)}
                 append(file, row)
                 print(_line(row), flush=True)
         lines = [row for row in rows(file) if row["digest"] == name and (row["sigma"], row["rho"]) == (sigma, rho)]
@@ -188,7 +218,7 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    verdict = "exact" if row["exact"] else row["truth"]["cause"]
+    verdict = "exact" if row["exact"] else row.get("truth", {}).get("cause", "")
     scores = f"{row['r2']:6.3f} {row['r2_other_start']:6.3f}  {row['cpu_seconds']:5.1f} s"
     return f"{row['problem']} {row['seed']}  {scores}  {verdict:20s} {row['equation']}"
 
