@@ -1,23 +1,18 @@
-"""A common cold on Tristan da Cunha, 1967: people who could still catch it were not counted.
-
-Susceptible people are S = N - infected - recovered. With S eliminated, S' = -b*S*infected says that the coefficients of
-infected^2 and infected*recovered are one constant, and whoever stops being infected has recovered.
-"""
+"""A common cold on Tristan da Cunha: nobody counted the people who could still catch it; they are a hidden state."""
 
 from lgf import LatentGrammarFlow
 from lgf.data import load_record
 
 record = load_record("cold").observations[0]
 model = LatentGrammarFlow(
+    hidden="S",
     autonomous=True,
+    conserved=["S + infected + recovered"],  # nobody came or left
     known={"recovered": "C*infected"},
-    required=["infected: infected^2", "infected: infected*recovered"],
-    shared=["infected: infected^2 = infected: infected*recovered"],
-    bounds={"recovered": {"infected": "positive"}},
-    max_evaluations=120,
+    populations=["S", "infected"],
 )
 model.fit(record.t, record.values, states=["infected", "recovered"])
 print(model.equation_)
-infection, recovery = -model.equation_.values[1], model.equation_.values[-1]
-print(f"people who could catch it: {(model.equation_.values[0] + recovery) / infection:.0f}")
+S = model.predict(record.t)[:, 2]
+print(f"S fell from {S[0]:.0f} to {S[-1]:.0f} people")
 FIGURE = model.plot

@@ -28,6 +28,7 @@ def test_good_data_get_no_warning():
     (Observation(T[:15], CLEAN[:15]), "warning", "only 15 samples"),
     (Observation(T, np.sin(20 * T)), "warning", "per oscillation"),
     (Observation(T, NOISE), "warning", "noise alone"),
+    (Observation(T, 100 + np.cumsum(NOISE)), "warning", "random walk"),
     (Observation(T, CLEAN + 0.3 * NOISE), "warning", "% of the signal; average"),
     (Observation(np.delete(T, np.s_[50:90]), np.delete(CLEAN, np.s_[50:90])), "warning", "gap from t = 4.9 to 9"),
     (Observation(T, np.where(np.arange(201) == 77, 9.0, CLEAN + 0.01 * NOISE)), "warning", "largest at t = 7.7"),
