@@ -1,7 +1,7 @@
 """Context-free grammars of equations: rules, derivations, parsing."""
 
 from lgf.grammar.block_decoding import decode_blocks, possible_counts
-from lgf.grammar.blocks import Blocks, Extent, extent, join, split
+from lgf.grammar.blocks import Blocks, Extent, extent, join, join_rules, split, split_rules
 from lgf.grammar.derivation import Derivation, bits, decode, from_one_hot, one_hot, pad, sample, spell, unpad
 from lgf.grammar.diagnostics import GrammarError
 from lgf.grammar.enumeration import enumerate_derivations
@@ -30,6 +30,7 @@ __all__ = [
     "grammar_names",
     "instantiate",
     "join",
+    "join_rules",
     "load_grammar",
     "mentions",
     "one_hot",
@@ -41,5 +42,6 @@ __all__ = [
     "sample",
     "spell",
     "split",
+    "split_rules",
     "unpad",
 ]

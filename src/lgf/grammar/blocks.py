@@ -36,7 +36,7 @@ class Extent:
 
 def split(grammar: Grammar, derivation: Sequence[int]) -> Blocks:
     """The derivation's header choices and summands."""
-    rules, summands = _split_rules(grammar, derivation)
+    rules, summands = split_rules(grammar, derivation)
     choices: list[int] = []
     following = iter(rules)
 
@@ -70,6 +70,22 @@ def join(grammar: Grammar, header: Sequence[int], summands: Sequence[Sequence[in
     return tuple(rule for item in header_rules for rule in (next(blocks) if item == BLOCK else (item,)))
 
 
+def join_rules(grammar: Grammar, header: Sequence[int], summands: Sequence[Sequence[int]]) -> Derivation:
+    """The derivation with all these rules of the header, in leftmost order, and summands: inverse of `split_rules`."""
+    items = header_items(grammar)
+    rules, blocks = iter(header), iter(summands)
+    stack: list[int | str] = [grammar.start]
+    derivation: list[int] = []
+    while stack:
+        if stack.pop() == BLOCK:
+            derivation += next(blocks)
+        else:
+            rule = next(rules)
+            derivation.append(rule)
+            stack.extend(reversed(items[rule]))
+    return tuple(derivation)
+
+
 def extent(grammar: Grammar, derivations: Sequence[Sequence[int]]) -> Extent:
     """The longest header, the most summands and the longest summand among the derivations."""
     blocks = [split(grammar, derivation) for derivation in derivations]
@@ -80,9 +96,9 @@ def extent(grammar: Grammar, derivations: Sequence[Sequence[int]]) -> Extent:
     )
 
 
-def _split_rules(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int], list[Derivation]]:
+def split_rules(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int], list[Derivation]]:
     """All rules of the header, and the summands."""
-    items, bodies = header_items(grammar), _bodies(grammar)
+    items, inner = header_items(grammar), bodies(grammar)
     header: list[int] = []
     summands: list[Derivation] = []
     stack: list[int | str] = [grammar.start]
@@ -101,7 +117,7 @@ def _split_rules(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int]
                 )
             position += 1
             if top == BLOCK:
-                waiting.extend(reversed(bodies[rule]))
+                waiting.extend(reversed(inner[rule]))
         if top == BLOCK:
             summands.append(tuple(derivation[begin:position]))
         else:
@@ -140,7 +156,8 @@ def _header_rules(grammar: Grammar, count: int, choose: Callable[[list[int]], in
 
 
 @lru_cache(maxsize=64)
-def _bodies(grammar: Grammar) -> list[list[str]]:
+def bodies(grammar: Grammar) -> list[list[str]]:
+    """Per rule, the nonterminals of its body."""
     nonterminals = frozenset(grammar.nonterminals)
     return [[symbol for symbol in rule.body if symbol in nonterminals] for rule in grammar.rules]
 
@@ -150,7 +167,7 @@ def header_items(grammar: Grammar) -> list[list[int | str]]:
     """Per rule, the nonterminals of its body, with BLOCK in place of those of a summand."""
     width = len(grammar.summand)
     result = []
-    for symbols in _bodies(grammar):
+    for symbols in bodies(grammar):
         items: list[int | str] = []
         i = 0
         while i < len(symbols):

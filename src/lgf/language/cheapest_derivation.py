@@ -222,7 +222,7 @@ def _headers(grammar: Grammar, allowed: bytes) -> Headers:
         count = rules.count(BLOCK)
         if addends.count(_MARK) == count:
             own = tuple(sorted({p for addend in addends if addend != _MARK for p in _parts(_renumbered(addend))}))
-            headers = by_divisor.setdefault(_reciprocal(_renumbered(factor)), {})
+            headers = by_divisor.setdefault(reciprocal(_renumbered(factor)), {})
             headers.setdefault((own, count), _Header(rules, cost, count, own))
     return {divisor: tuple(headers.values()) for divisor, headers in by_divisor.items()}
 
@@ -237,7 +237,7 @@ def _parts(expression: Expression) -> tuple[Expression, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _reciprocal(expression: Expression) -> Expression:
+def reciprocal(expression: Expression) -> Expression:
     return canonical(power(expression, MINUS_ONE))[0]
 
 

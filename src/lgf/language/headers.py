@@ -40,6 +40,21 @@ def cheapest_headers(
                 heapq.heappush(heap, (cost + rule_bits, (*rules, r), words, bodies[r] + open_symbols[1:]))
 
 
+def spell_header(grammar: Grammar, rules: Derivation, mark: str) -> str:
+    """The sentence of all rules of a header, in leftmost order, with the mark in place of each summand."""
+    nonterminals = frozenset(grammar.nonterminals)
+    following = iter(rules)
+    words: list[str] = []
+    stack = [grammar.start]
+    while stack:
+        word = stack.pop()
+        if word in nonterminals:
+            stack.extend(reversed(_marked(grammar, grammar.rules[next(following)].body, mark)))
+        else:
+            words.append(word)
+    return write(words)
+
+
 def _marked(grammar: Grammar, body: tuple[str, ...], mark: str) -> tuple[str, ...]:
     """The body of a rule with a mark for each summand."""
     symbols = list(body)

@@ -62,3 +62,18 @@ class FlowSettings:
     growth: Weight = 2.0  # the predictors are trained again when the evaluations have grown by this factor
     sampling: SamplingSettings = SamplingSettings(steps=8, x1_temperature=1.2)
     predictors: PredictorSettings = PredictorSettings()
+
+
+@dataclass(frozen=True)
+class ConditionalSettings:
+    """The list of a conditional flow.
+
+    strength  of what the record says, relative to the grammar: 0 lists the grammar's sentences, 1 is the flow as it was
+              trained
+    batch     partial sentences that are continued at a time
+    least     nats below which a sentence is not listed
+    """
+
+    strength: Weight = 1.0
+    batch: Count = 24
+    least: Positive = 14.0

@@ -1,0 +1,166 @@
+"""Proposals of a conditional flow: the sentences that are most probable for the record, one after the other.
+
+The flow says p(sentence | record) exactly (see `latent.rule_flow`), so its most probable sentences are listed by a
+best-first search over partial sentences, in place of many samples.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+
+from lgf.grammar import Derivation, Grammar, join_rules
+from lgf.grammar.blocks import BLOCK, bodies, header_items
+from lgf.language.projections import Projections
+from lgf.language.term_table import header_terms, summand_group
+from lgf.latent.rule_flow import RuleFlow
+from lgf.settings.flow import ConditionalSettings
+
+
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """A sentence of which some tokens are still masked.
+
+    open holds the masked nonterminals of the present block, the next one last; said and within are the sums of the
+    vectors of the rules said so far, and of those of the present summand; lacks is the vector of what is missing.
+    """
+
+    header: Derivation
+    summands: tuple[Derivation, ...]
+    present: Derivation | None  # the summand that is being said
+    waiting: int  # summands that are not begun
+    open: tuple[int | str, ...]
+    said: np.ndarray = field(repr=False)
+    within: np.ndarray = field(repr=False)
+    lacks: np.ndarray = field(repr=False)
+
+
+class LikelySentences:
+    """The sentences of a record, the most probable first; an iterator of (log p, derivation)."""
+
+    def __init__(
+        self, flow: RuleFlow, record: Projections, allowed: np.ndarray, settings: ConditionalSettings
+    ):
+        self._flow, self._record, self._allowed, self._settings = flow, record, allowed, settings
+        self._grammar = flow.grammar
+        self._state = flow.read(record.features)
+        self._numbers = {name: i for i, name in enumerate(self._grammar.nonterminals)}
+        self._items, self._bodies = header_items(self._grammar), bodies(self._grammar)
+        self._lacks: dict[tuple[int, ...], np.ndarray] = {}
+        self._zero = np.zeros_like(self._state)
+        self._tie = count()
+        start = _Partial((), (), None, 0, (self._grammar.start,), self._zero, self._zero, self._zero)
+        self._open: list[tuple[float, int, _Partial]] = [(0.0, next(self._tie), start)]
+        self._complete: list[tuple[float, Derivation]] = []
+
+    def __iter__(self) -> Iterator[tuple[float, Derivation]]:
+        return self
+
+    def __next__(self) -> tuple[float, Derivation]:
+        while self._open and (not self._complete or self._complete[0][0] > self._open[0][0]):
+            self._expand()
+        if not self._complete:
+            raise StopIteration
+        cost, derivation = heapq.heappop(self._complete)
+        return -cost, derivation
+
+    def _expand(self) -> None:
+        """Unmasks the next token of the most probable partial sentences."""
+        batch = [heapq.heappop(self._open) for _ in range(min(self._settings.batch, len(self._open)))]
+        partials = [partial for _, _, partial in batch]
+        states = self._state + np.array([p.said + p.within + p.lacks for p in partials])
+        sides = np.array([self._numbers[str(p.open[-1])] for p in partials])
+        log_p = self._flow.log_probabilities(states, sides, self._allowed, self._settings.strength)
+        for (cost, _, partial), row in zip(batch, log_p, strict=True):
+            for rule in np.flatnonzero(row > cost - self._settings.least).tolist():
+                self._push(cost - float(row[rule]), self._after(partial, rule))
+
+    def _push(self, cost: float, partial: _Partial) -> None:
+        if len(partial.header) + sum(map(len, partial.summands)) + len(partial.present or ()) > self._grammar.max_length:
+            return
+        if partial.open:
+            heapq.heappush(self._open, (cost, next(self._tie), partial))
+        else:
+            heapq.heappush(self._complete, (cost, join_rules(self._grammar, partial.header, partial.summands)))
+
+    def _after(self, partial: _Partial, rule: int) -> _Partial:
+        """The partial sentence with its next token unmasked."""
+        said = partial.said + self._flow.said[rule]
+        stack = list(partial.open[:-1])
+        if partial.present is None:
+            header = (*partial.header, rule)
+            stack.extend(reversed(self._items[rule]))
+            waiting = partial.waiting
+            while stack and stack[-1] == BLOCK:
+                stack.pop()
+                waiting += 1
+            if stack:
+                # blocks further down the stack are counted when they come up
+                return _Partial(header, (), None, waiting, tuple(stack), said, self._zero, self._zero)
+            return self._begin(header, (), waiting, said)
+        present = (*partial.present, rule)
+        stack.extend(reversed(self._bodies[rule]))
+        if stack:
+            within = partial.within + self._flow.said_in_summand[rule]
+            return _Partial(
+                partial.header, partial.summands, present, partial.waiting, tuple(stack), said, within, partial.lacks
+            )
+        return self._begin(partial.header, (*partial.summands, present), partial.waiting, said)
+
+    def _begin(
+        self, header: Derivation, summands: tuple[Derivation, ...], waiting: int, said: np.ndarray
+    ) -> _Partial:
+        """The sentence at the begin of its next summand, complete if there is none."""
+        if waiting == 0:
+            return _Partial(header, summands, None, 0, (), said, self._zero, self._zero)
+        symbols = tuple(reversed(self._grammar.summand))
+        lacks = self._missing(self._groups(header, summands))
+        return _Partial(header, summands, (), waiting - 1, symbols, said, self._zero, lacks)
+
+    def _groups(self, header: Derivation, summands: tuple[Derivation, ...]) -> tuple[int, ...]:
+        own = [summand_group(self._grammar, s) for s in summands]
+        return (*header_terms(self._grammar, header), *(g for g in own if g is not None))
+
+    def _missing(self, groups: tuple[int, ...]) -> np.ndarray:
+        if groups not in self._lacks:
+            features, _ = self._record.missing(groups)
+            # training has seen these features in half precision
+            self._lacks[groups] = self._flow.missing(features.astype(np.float16))
+        return self._lacks[groups]
+
+
+def sentence_bits(
+    flow: RuleFlow, record: Projections, allowed: np.ndarray, header: Derivation, orders: Sequence[Sequence[Derivation]]
+) -> float:
+    """-log2 p of a sentence, the probabilities of these orders of its summands added."""
+    totals = [_order_log_probability(flow, record, allowed, header, summands) for summands in orders]
+    return float(-np.logaddexp.reduce(totals) / np.log(2))
+
+
+def _order_log_probability(
+    flow: RuleFlow, record: Projections, allowed: np.ndarray, header: Derivation, summands: Sequence[Derivation]
+) -> float:
+    grammar: Grammar = flow.grammar
+    state = flow.read(record.features)
+    said = np.zeros_like(state)
+    states: list[np.ndarray] = []
+    rules: list[int] = []
+    for rule in header:
+        states.append(state + said)
+        rules.append(rule)
+        said = said + flow.said[rule]
+    groups = list(header_terms(grammar, header))
+    for summand in summands:
+        lacks = flow.missing(record.missing(groups)[0].astype(np.float16))
+        within = np.zeros_like(state)
+        for rule in summand:
+            states.append(state + said + within + lacks)
+            rules.append(rule)
+            said, within = said + flow.said[rule], within + flow.said_in_summand[rule]
+        group = summand_group(grammar, summand)
+        if group is not None:
+            groups.append(group)
+    log_p = flow.log_probabilities(np.array(states), flow.left_sides[rules], allowed)
+    return float(log_p[np.arange(len(rules)), rules].sum())

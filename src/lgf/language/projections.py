@@ -1,0 +1,218 @@
+"""Projections of a record on every term of a grammar, and the features that a conditional flow reads of them.
+
+In integral form the equation u^(n) = sum of C_j f_j says that u is a polynomial of degree n - 1 plus the sum of C_j times
+the n-fold integral of f_j. So no derivative of the measured column is needed to see what a term explains of it. What the
+initial values and the known input explain is projected out first. Features: what each term explains alone, beside the
+linear terms, with its best partner, and of what the best pair leaves; `missing` gives the same beside any terms.
+All features are free of units.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lgf.language.term_table import FIRST_PEAK, FREQUENCY, N_UNITS, ONE_UNIT, PEAKS, RATE, TermTable
+from lgf.smoothing.common_grid import GRID, TAU
+from lgf.solver.kernels.projections import beside, best_pairs, integrate_rows, subtract_projection, term_rows
+
+_EVERY = 2  # grid points, of which one is compared
+_LARGEST = 1e12
+_LEAST = 1e-5  # of what is left, before its logarithm is taken
+_CYCLES = np.geomspace(0.4, 24.0, 72)  # at which the spectrum is searched
+_LINE = np.linalg.qr(np.stack([np.ones(GRID), TAU], 1))[0]
+_WAVES = np.exp(2j * np.pi * _CYCLES[:, None] * TAU) * np.hanning(GRID)
+_WAVES = _WAVES - (_WAVES @ _LINE) @ _LINE.T  # a straight line has no spectrum
+_COSINES, _SINES = np.ascontiguousarray(_WAVES.real), np.ascontiguousarray(_WAVES.imag)
+_SINGLE_SCALARS = 17
+
+
+@dataclass(frozen=True, eq=False)
+class GridRecord:
+    """One or more experiments of one state on the common grid.
+
+    columns [experiment, order + 1, GRID], forcing [experiment, GRID] (zeros without an input), start and window
+    [experiment]. `observed` is the derivative that was measured, `noise` the standard deviation of its noise relative to
+    its own, `samples` the number of samples.
+    """
+
+    columns: np.ndarray
+    forcing: np.ndarray
+    start: np.ndarray
+    window: np.ndarray
+    order: int
+    forced: bool
+    observed: int
+    noise: float
+    samples: float
+
+
+@dataclass(frozen=True, eq=False)
+class Projections:
+    """Inner products of the terms of a record, as unit columns beside initial values and the known input.
+
+    gram [K, K], with_measured [K]; left is the share of the measured column outside initial values and input, group [K]
+    the group of each column, features the static ones.
+    """
+
+    table: TermTable
+    order: int
+    gram: np.ndarray
+    with_measured: np.ndarray
+    left: float
+    features: np.ndarray
+
+    @property
+    def group(self) -> np.ndarray:
+        """The group of each column."""
+        return self.table.by_order[self.order].group
+
+    def missing(self, groups: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """(features of what is missing beside these groups, the column chosen for each group).
+
+        Each group enters with the column that explains most beside those before it. The features are, for each group
+        of the table, the logarithm of what it leaves of the rest, and two about the size of the rest.
+        """
+        chosen: list[int] = []
+        free, share = np.zeros(len(self.group)), np.zeros(len(self.group))
+        left = beside(self.gram, self.with_measured, np.array(chosen, np.int64), free, share)
+        for group in groups:
+            columns = np.flatnonzero(self.group == group)
+            if len(columns):
+                chosen.append(int(columns[np.argmax(share[columns] ** 2)]))
+                left = beside(self.gram, self.with_measured, np.array(chosen, np.int64), free, share)
+        rest = np.log10(max(left, 1e-9))
+        scalars = [rest, np.log10(self.left) + 0.5 * rest]
+        explained = _by_group(_leaves(share**2), self.group, self.table.n_groups)
+        return np.concatenate([explained, scalars]), np.array(chosen, np.int64)
+
+
+def n_features(table: TermTable) -> tuple[int, int]:
+    """The numbers of static features and of features of what is missing."""
+    return 5 * table.n_groups + 8 + _SINGLE_SCALARS, table.n_groups + 2
+
+
+def project(record: GridRecord, table: TermTable) -> Projections:
+    """The projections of the record."""
+    order, n = record.order, len(record.start)
+    columns = np.ascontiguousarray(record.columns[:, : order + 1].swapaxes(0, 1).reshape(order + 1, -1), float)
+    t = (record.start[:, None] + record.window[:, None] * TAU).ravel()
+    forcing = np.ascontiguousarray(record.forcing.reshape(1, -1), float)
+    measured = columns[record.observed]
+    cycles, powers = _peaks(measured[:GRID])
+    window = float(record.window.mean())
+    units = np.ones(N_UNITS)
+    units[RATE], units[FREQUENCY] = window, window / (2 * np.pi)
+    units[FIRST_PEAK:] = window / (2 * np.pi * cycles)
+    assert units[ONE_UNIT] == 1.0
+    by_order = table.by_order[order]
+    rows = np.empty((len(by_order.owner) + 1, len(t)))
+    term_rows(
+        by_order.programs, by_order.owner, by_order.relative, by_order.unit, units, by_order.cofactors, t, columns,
+        forcing, _LARGEST, rows[:-1],
+    )  # fmt: skip
+    rows[-1] = forcing[0] / max(np.sqrt(np.mean(forcing**2)), 1e-30) if record.forced else 0.0
+    nuisance = [rows[-1]] if record.forced else []
+    times = order - record.observed
+    for e in range(n):
+        for _ in range(times):
+            integrate_rows(rows, e * GRID, (e + 1) * GRID, float(record.window[e] / window) / (GRID - 1))
+        own = np.zeros((times, len(t)))
+        own[:, e * GRID : (e + 1) * GRID] = TAU ** np.arange(times)[:, None]
+        nuisance += list(own)
+    both = np.empty((len(rows), len(t) // _EVERY))
+    both[:-1], both[-1] = rows[:-1, ::_EVERY], measured[::_EVERY]
+    both /= np.maximum(np.sqrt(np.einsum("kt,kt->k", both, both)), 1e-300)[:, None]
+    left = subtract_projection(both, np.array([v[::_EVERY] for v in nuisance]).reshape(len(nuisance), both.shape[1]))
+    both *= np.where(left > 1e-3, 1.0 / np.maximum(left, 1e-300), 0.0)[:, None]
+    unit = both.astype(np.float32)
+    gram, with_measured = unit[:-1] @ unit[:-1].T, (unit[:-1] @ unit[-1]).astype(float)
+    share = float(max(left[-1], 1e-6))
+    scalars = _scalars(record, cycles, powers)
+    features = _static(table, order, gram, with_measured, share, record.noise)
+    return Projections(table, order, gram, with_measured, share, np.concatenate([features, scalars]))
+
+
+def _static(
+    table: TermTable, order: int, gram: np.ndarray, with_measured: np.ndarray, left: float, noise: float
+) -> np.ndarray:
+    group, n_groups = table.by_order[order].group, table.n_groups
+    base = np.array([int(np.flatnonzero(group == g)[0]) for g in table.base(order)], np.int64)
+    free, share = np.zeros(len(group)), np.zeros(len(group))
+    alone = _by_group(_leaves(with_measured**2), group, n_groups)
+    of_base = beside(gram, with_measured, base, free, share)
+    single, signed = _by_group(_leaves(share**2), group, n_groups), _signed(share, group, n_groups)
+    pair = np.zeros(len(group))
+    first, second = best_pairs(gram, with_measured, base, pair)
+    paired = _by_group(_leaves(pair), group, n_groups)
+    both = np.array([*base, first, second], np.int64)
+    of_pair = beside(gram, with_measured, both, free, share)
+    third = _by_group(_leaves(share**2), group, n_groups)
+    # what each linear term is worth beside the best pair
+    worth = np.zeros(3)
+    for i in range(len(base)):
+        without = beside(gram, with_measured, np.delete(both, i), free, share)
+        worth[i] = min(np.log10(max(without, 1e-10) / max(of_pair, 1e-10)), 4.0)
+    sizes = [
+        np.log10(left),
+        0.5 * np.log10(of_base),
+        0.5 * np.log10(of_pair / of_base),
+        np.log10(left) + 0.5 * np.log10(of_pair),
+        np.log10(noise + 1e-4),
+    ]
+    return np.concatenate([alone, single, signed, paired - paired.min(), third, sizes, worth])
+
+
+def _leaves(explained: np.ndarray) -> np.ndarray:
+    return np.log10(np.maximum(1.0 - explained, _LEAST))
+
+
+def _by_group(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """The smallest value of the columns of each group; 0 for a group without columns."""
+    out = np.zeros(n_groups)
+    np.minimum.at(out, group, values)
+    return out
+
+
+def _signed(share: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """The correlation of the column of each group that has the largest one."""
+    low, high = np.zeros(n_groups), np.zeros(n_groups)
+    np.minimum.at(low, group, share)
+    np.maximum.at(high, group, share)
+    return np.where(high > -low, high, low)
+
+
+def _peaks(measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(cycles in the window, share of the power) of the strongest local maxima of the spectrum, strongest first."""
+    power = (_COSINES @ measured) ** 2 + (_SINES @ measured) ** 2
+    inner = np.flatnonzero((power[1:-1] >= power[:-2]) & (power[1:-1] > power[2:])) + 1
+    strongest = inner[np.argsort(-power[inner], kind="stable")[:PEAKS]]
+    cycles, powers = np.array([0.5, 1.0, 2.0]), np.zeros(PEAKS)
+    for i, k in enumerate(strongest):
+        a, b, c = power[k - 1 : k + 2]
+        shift = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c < 0 else 0.0
+        cycles[i] = _CYCLES[k] * (_CYCLES[1] / _CYCLES[0]) ** shift
+        powers[i] = b / max(power.sum(), 1e-300)
+    return cycles, powers
+
+
+def _scalars(record: GridRecord, cycles: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    order, window = record.order, float(record.window.mean())
+    u, du, top = record.columns[:, 0], record.columns[:, 1], record.columns[:, order]
+    size = max(float(np.sqrt(np.mean(u**2))), 1e-30)
+    low, high = float(u.min()), float(u.max())
+    start = float(record.start[0])
+
+    def logarithm(x: float) -> float:
+        return float(np.log(max(x, 1e-6)))
+
+    return np.array(
+        [
+            order == 2, record.forced, record.observed > 0, start > 0, start / (abs(start) + window),
+            float(u.mean()) / size, low > 0, high < 0, order == 2 and (du.min() > 0 or du.max() < 0),
+            (high - low) / size, logarithm(float(np.sqrt(np.mean(du**2))) * window / size),
+            logarithm(float(np.sqrt(np.mean(top**2))) * window**order / size), np.log(record.samples),
+            np.log(cycles[0]), np.log(cycles[1]), powers[0], powers[1],
+        ],
+        float,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""The conditional flow p(sentence | record), run in NumPy.
+
+Its tokens are the rules of a sentence, and its noise is the mask. A sentence starts as the masked start symbol. The
+denoiser gives the distribution of a masked token from the tokens unmasked so far and from the record; unmasking a token
+reveals the masked tokens below it. Tokens are unmasked from the top down: the header first, then one summand after the
+other. A token that no sentence uses does not exist, so no bits are lost on it: the product of the steps is an exact,
+normalised distribution over sentences.
+
+The logits are the logarithms of the grammar's weights plus `strength` times what the network says of the record.
+Strength 0 is the grammar itself, so the unconditional flow costs exactly the grammar's bits. Rules that are not allowed
+are excluded before the normalisation, as in the grammar.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lgf.grammar import Grammar
+
+LARGEST_FEATURE = 6.0
+_EPSILON = 1e-5  # of layer norms, as in torch
+
+
+@dataclass(frozen=True)
+class RuleFlowSettings:
+    """Sizes of the network: the width, the layers that read the record, and those of each step."""
+
+    width: int = 192
+    reading: int = 2
+    depth: int = 2
+
+
+@dataclass(frozen=True, eq=False)
+class RuleFlow:
+    """The trained conditional flow of a grammar; `weights` are named as in `lgf.training.rule_net`."""
+
+    grammar: Grammar
+    settings: RuleFlowSettings
+    weights: dict[str, np.ndarray]
+
+    @cached_property
+    def left_sides(self) -> np.ndarray:
+        """The number of the nonterminal of each rule."""
+        number = {name: i for i, name in enumerate(self.grammar.nonterminals)}
+        return np.array([number[rule.lhs] for rule in self.grammar.rules])
+
+    @cached_property
+    def _prior(self) -> np.ndarray:
+        return log_weights(self.grammar)
+
+    def read(self, features: np.ndarray) -> np.ndarray:
+        """The state [width] of a record with these static features."""
+        w = self.weights
+        x = _scaled(features, w["mean"], w["deviation"])
+        hidden = _silu(_linear(w, "enter.0", x))
+        state = _linear(w, "enter.3", hidden)
+        for i in range(self.settings.reading):
+            state = self._residual(f"reading.{i}", state)
+        return _norm(w, "read", state)
+
+    def missing(self, features: np.ndarray) -> np.ndarray:
+        """The vectors [..., width] of features of what is missing, added to the state while a summand is said."""
+        w = self.weights
+        return _linear(w, "missing", _scaled(features, w["missing_mean"], w["missing_deviation"]))
+
+    @cached_property
+    def said(self) -> np.ndarray:
+        """The vector [rule, width] that each rule said adds to the state."""
+        return self.weights["said.weight"]
+
+    @cached_property
+    def said_in_summand(self) -> np.ndarray:
+        """The vector [rule, width] that each rule adds to the state while its own summand is said."""
+        return self.weights["summand.weight"]
+
+    def log_probabilities(
+        self, state: np.ndarray, side: np.ndarray, allowed: np.ndarray, strength: float = 1.0
+    ) -> np.ndarray:
+        """log p [n, rule] of the next rule, for the states [n, width] and the nonterminals [n] to be expanded."""
+        w = self.weights
+        hidden = state + w["side.weight"][side]
+        for i in range(self.settings.depth):
+            hidden = self._residual(f"steps.{i}", hidden)
+        logits = self._prior + strength * _linear(w, "leave", _norm(w, "last", hidden))
+        logits = np.where(allowed & (self.left_sides == side[:, None]), logits, -np.inf)
+        logits = logits - logits.max(1, keepdims=True)
+        return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+    def _residual(self, name: str, x: np.ndarray) -> np.ndarray:
+        inner = _silu(_linear(self.weights, f"{name}.1", _norm(self.weights, f"{name}.0", x)))
+        return x + _linear(self.weights, f"{name}.3", inner)
+
+
+def log_weights(grammar: Grammar) -> np.ndarray:
+    """The logarithms of the weights of the rules; of weight 0, that of a weight that is never drawn."""
+    return np.log(np.maximum([rule.weight for rule in grammar.rules], 1e-9))
+
+
+def _scaled(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    scaled = (np.asarray(x, np.float32) - mean) / deviation
+    return np.clip(scaled, -LARGEST_FEATURE, LARGEST_FEATURE)
+
+
+def _linear(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def _norm(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
+    centred = x - x.mean(-1, keepdims=True)
+    scale = np.sqrt((centred**2).mean(-1, keepdims=True) + _EPSILON)
+    return centred / scale * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def _silu(x: np.ndarray) -> np.ndarray:
+    return x / (1.0 + np.exp(-x))

@@ -1,0 +1,238 @@
+"""Kernels of the projections of a record on the terms of a grammar, in integral form.
+
+A term is a column over the grid of the record, integrated as often as the measured column was differentiated. All that
+is asked of the columns afterwards (what a term explains alone, beside others, in pairs) follows from their inner
+products with each other and with the measured column.
+"""
+
+import numpy as np
+from numba import njit
+
+from lgf.solver.kernels import FASTEST, INNER, KERNEL
+from lgf.solver.kernels.machine import WIDE, Program, evaluate_wide
+
+LEAST_FREE = 1e-3
+"""The least squared part of a unit column outside others for which it is compared beside them."""
+
+
+@njit(**INNER)
+def _program(programs, k):
+    return Program(
+        programs.code[programs.code_first[k] : programs.code_first[k + 1]],
+        programs.literals[programs.literal_first[k] : programs.literal_first[k + 1]],
+        programs.outputs[k : k + 1],
+        programs.n_registers,
+        programs.constants_at,
+    )
+
+
+@njit(**KERNEL)
+def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inputs, largest, X):
+    """Write the terms over the grid, each with root mean square 1, to the rows of X [column, sample].
+
+    Column c is program owner[c]. Its constant j is relative[c, j] over the unit number unit[c, j]: the first units are
+    given, the others are the mean absolute values of the cofactors, which are programs without constants. A column that
+    is not below `largest` everywhere, or vanishes, is zero.
+    """
+    N = t.shape[0]
+    R = np.zeros((programs.n_registers, WIDE))
+    row = np.empty((1, N))
+    given = units.shape[0]
+    sizes = np.ones(given + cofactors.outputs.shape[0])
+    sizes[:given] = units
+    S = np.zeros((cofactors.n_registers, WIDE))
+    for k in range(cofactors.outputs.shape[0]):
+        evaluate_wide(_program(cofactors, k), relative[0, :0], t, columns, inputs, S, row)
+        total = 0.0
+        for i in range(N):
+            total += abs(row[0, i])
+        if 0.0 < total < largest:
+            sizes[given + k] = total / N
+    x = np.empty(relative.shape[1])
+    for c in range(owner.shape[0]):
+        k = owner[c]
+        for j in range(programs.p[k]):
+            x[j] = relative[c, j] / sizes[unit[c, j]]
+        evaluate_wide(_program(programs, k), x[: programs.p[k]], t, columns, inputs, R, row)
+        total = 0.0
+        sound = True
+        for i in range(N):
+            sound &= abs(row[0, i]) < largest
+            total += row[0, i] * row[0, i]
+        scale = 1.0 / np.sqrt(total / N) if sound and total > 1e-24 * N else 0.0
+        for i in range(N):
+            X[c, i] = row[0, i] * scale if sound else 0.0
+
+
+@njit(**KERNEL)
+def integrate_rows(X, first, last, step):
+    """Replace the samples first .. last - 1 of every row by their integral from `first` on, by cubics through four."""
+    f = np.empty(last - first)
+    n = f.shape[0]
+    h = step / 24.0
+    for c in range(X.shape[0]):
+        for i in range(n):
+            f[i] = X[c, first + i]
+        total = 0.0
+        X[c, first] = 0.0
+        for i in range(n - 1):
+            if i == 0:
+                total += h * (9.0 * f[0] + 19.0 * f[1] - 5.0 * f[2] + f[3])
+            elif i == n - 2:
+                total += h * (f[n - 4] - 5.0 * f[n - 3] + 19.0 * f[n - 2] + 9.0 * f[n - 1])
+            else:
+                total += h * (13.0 * (f[i] + f[i + 1]) - f[i - 1] - f[i + 2])
+            X[c, first + i + 1] = total
+
+
+@njit(**KERNEL)
+def subtract_projection(X, Z):
+    """Subtract from the rows of X their projection on the rows of Z; returns the share [row] of their length left."""
+    K, M = X.shape
+    basis = np.zeros((Z.shape[0], M))
+    n = 0
+    v = np.empty(M)
+    for k in range(Z.shape[0]):
+        before = 0.0
+        for i in range(M):
+            v[i] = Z[k, i]
+            before += v[i] * v[i]
+        for _ in range(2):
+            for q in range(n):
+                dot = 0.0
+                for i in range(M):
+                    dot += v[i] * basis[q, i]
+                for i in range(M):
+                    v[i] -= dot * basis[q, i]
+        after = 0.0
+        for i in range(M):
+            after += v[i] * v[i]
+        if after > 1e-8 * before and after > 0.0:
+            for i in range(M):
+                basis[n, i] = v[i] / np.sqrt(after)
+            n += 1
+    left = np.zeros(K)
+    for c in range(K):
+        before = 0.0
+        for i in range(M):
+            before += X[c, i] * X[c, i]
+        for q in range(n):
+            dot = 0.0
+            for i in range(M):
+                dot += X[c, i] * basis[q, i]
+            for i in range(M):
+                X[c, i] -= dot * basis[q, i]
+        after = 0.0
+        for i in range(M):
+            after += X[c, i] * X[c, i]
+        left[c] = np.sqrt(after / before) if before > 0.0 else 0.0
+    return left
+
+
+@njit(**KERNEL, fastmath=FASTEST)
+def beside(G, c, chosen, free, share):
+    """What unit columns are worth beside the chosen ones.
+
+    G [K, K] are their inner products, c [K] those with the unit measured column. free [K] becomes the squared part of
+    each column outside the chosen, share [K] its correlation there with what the chosen leave of the measured column,
+    0 where the column is not free. Returns the squared part of the measured column that the chosen leave.
+    """
+    K, n = c.shape[0], chosen.shape[0]
+    L = np.zeros((n, n))
+    W = np.zeros((n, K))
+    w = np.zeros(n)
+    used = 0
+    # Cholesky, without those of the chosen that the ones before them say
+    for a in range(n):
+        i = chosen[a]
+        pivot = np.float64(G[i, i])
+        for q in range(used):
+            L[used, q] = W[q, i]
+            pivot -= W[q, i] * W[q, i]
+        if pivot < LEAST_FREE:
+            continue
+        scale = 1.0 / np.sqrt(pivot)
+        for k in range(K):
+            v = np.float64(G[i, k])
+            for q in range(used):
+                v -= L[used, q] * W[q, k]
+            W[used, k] = v * scale
+        v = np.float64(c[i])
+        for q in range(used):
+            v -= L[used, q] * w[q]
+        w[used] = v * scale
+        used += 1
+    left = 1.0
+    for q in range(used):
+        left -= w[q] * w[q]
+    left = max(left, 1e-10)
+    for k in range(K):
+        f = np.float64(G[k, k])
+        s = np.float64(c[k])
+        for q in range(used):
+            f -= W[q, k] * W[q, k]
+            s -= w[q] * W[q, k]
+        free[k] = f
+        share[k] = min(max(s / np.sqrt(f * left), -1.0), 1.0) if f > LEAST_FREE else 0.0
+    return left
+
+
+@njit(**KERNEL, fastmath=FASTEST)
+def best_pairs(G, c, chosen, pair):
+    """The best pair of columns beside the chosen ones; pair [K] becomes what each explains with its best partner.
+
+    Shares are of the square that the chosen leave.
+    """
+    K, n = c.shape[0], chosen.shape[0]
+    free = np.zeros(K)
+    share = np.zeros(K)
+    beside(G, c, chosen, free, share)
+    # inner products beside the chosen, column by column
+    W = np.zeros((n, K), np.float32)
+    used = 0
+    for a in range(n):
+        i = chosen[a]
+        pivot = np.float64(G[i, i])
+        for q in range(used):
+            pivot -= W[q, i] * W[q, i]
+        if pivot < LEAST_FREE:
+            continue
+        scale = 1.0 / np.sqrt(pivot)
+        for k in range(K):
+            v = np.float64(G[i, k])
+            for q in range(used):
+                v -= W[q, i] * W[q, k]
+            W[used, k] = v * scale
+        used += 1
+    root = np.zeros(K, np.float32)
+    s = np.zeros(K, np.float32)
+    for k in range(K):
+        root[k] = 1.0 / np.sqrt(free[k]) if free[k] > LEAST_FREE else 0.0
+        s[k] = share[k]
+        pair[k] = share[k] * share[k]
+    row = np.empty(K, np.float32)
+    top, first, second = np.float32(-1.0), 0, 0
+    for i in range(K):
+        if root[i] == 0.0:
+            continue
+        for j in range(i):
+            row[j] = G[i, j]
+        for q in range(used):
+            v = W[q, i]
+            for j in range(i):
+                row[j] -= v * W[q, j]
+        si = s[i]
+        for j in range(i):
+            g = row[j] * root[i] * root[j]
+            det = np.float32(1.0) - g * g
+            e = (si * si + s[j] * s[j] - np.float32(2.0) * si * s[j] * g) / max(det, np.float32(1e-3))
+            row[j] = min(e, np.float32(1.0)) if det > np.float32(1e-3) and root[j] > 0.0 else np.float32(0.0)
+        for j in range(i):
+            e = row[j]
+            if e > pair[i]:
+                pair[i] = e
+            if e > pair[j]:
+                pair[j] = e
+            if e > top:
+                top, first, second = e, i, j
+    return first, second

@@ -1,0 +1,100 @@
+"""Training examples of a conditional flow: the features of simulated records, and their sentences as they are said."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from lgf.grammar import Grammar, split_rules, unpad
+from lgf.language.projections import GridRecord, n_features, project
+from lgf.language.sentence_order import spoken
+from lgf.language.term_table import term_table
+from lgf.training.pairs import Pairs, Records, ranges_of, rules_on
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """One row for each pair; sentences are said header first, see `sentence_order`.
+
+    features   [n, static features]
+    missing    [n, summands, features of what is missing], before each summand
+    rules      [n, length] the rules as they are said, padded by `n_rules`
+    block      [n, length] 0 for rules of the header, k for those of the k-th summand
+    allowed    [n, n_rules] the rules usable on the record, as bits
+    structures [n]
+    """
+
+    features: np.ndarray
+    missing: np.ndarray
+    rules: np.ndarray
+    block: np.ndarray
+    allowed: np.ndarray
+    structures: np.ndarray
+    level: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def rows(self, rows: np.ndarray) -> "Examples":
+        """The examples of these rows."""
+        return Examples(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+def record_at(records: Records, i: int) -> GridRecord:
+    """The record of row i."""
+    order = int(records.order[i])
+    one = slice(i, i + 1)
+    return GridRecord(
+        records.columns[one, : order + 1], records.forcing[one], records.start[one], records.window[one], order,
+        bool(records.forced[i]), int(records.observed[i]), float(records.noise[i]), float(records.samples[i]),
+    )  # fmt: skip
+
+
+def make_examples(grammar: Grammar, pairs: Pairs, summands: int) -> Examples:
+    """The examples of the pairs whose sentences have at most this many summands."""
+    table = term_table(grammar)
+    n, (static, missing) = len(pairs.records), n_features(table)
+    out = Examples(
+        np.zeros((n, static), np.float16),
+        np.zeros((n, summands, missing), np.float16),
+        np.full((n, grammar.max_length), grammar.n_rules, np.int16),
+        np.zeros((n, grammar.max_length), np.int8),
+        np.zeros((n, -(-grammar.n_rules // 8)), np.uint8),
+        pairs.structures,
+        pairs.level,
+    )
+    good = np.ones(n, bool)
+    for i, derivation in enumerate(unpad(grammar, pairs.derivations)):
+        header, blocks = split_rules(grammar, derivation)
+        if len(blocks) > summands:
+            good[i] = False
+            continue
+        record = record_at(pairs.records, i)
+        projections = project(record, table)
+        order, before = spoken(grammar, tuple(header), blocks, projections)
+        out.features[i] = projections.features
+        out.missing[i, : len(order)] = before
+        said = [*header, *(rule for summand in order for rule in summand)]
+        out.rules[i, : len(said)] = said
+        out.block[i, : len(said)] = np.repeat(np.arange(len(order) + 1), [len(header), *map(len, order)])
+        ranges = ranges_of(record.columns[0], float(record.start[0]), float(record.window[0]))
+        out.allowed[i] = np.packbits(rules_on(grammar, record.order, record.forced, ranges))
+        good[i] = np.isfinite(out.features[i]).all() and np.isfinite(out.missing[i]).all()
+    return out.rows(np.flatnonzero(good))
+
+
+def save_examples(path: Path, examples: Examples) -> None:
+    """Writes the examples, to a second file first, so that an interruption leaves none that is broken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part.npz")
+    np.savez(part, **{f.name: getattr(examples, f.name) for f in fields(examples)})
+    part.replace(path)
+
+
+def load_examples(paths: list[Path]) -> Examples:
+    """The examples of all files, in order."""
+    parts = []
+    for path in paths:
+        with np.load(path) as file:
+            parts.append({name: file[name] for name in file.files})
+    return Examples(**{f.name: np.concatenate([p[f.name] for p in parts]) for f in fields(Examples)})
