@@ -40,9 +40,7 @@ class _Partial:
 class LikelySentences:
     """The sentences of a record, the most probable first; an iterator of (log p, derivation)."""
 
-    def __init__(
-        self, flow: RuleFlow, record: Projections, allowed: np.ndarray, settings: ConditionalSettings
-    ):
+    def __init__(self, flow: RuleFlow, record: Projections, allowed: np.ndarray, settings: ConditionalSettings):
         self._flow, self._record, self._allowed, self._settings = flow, record, allowed, settings
         self._grammar = flow.grammar
         self._state = flow.read(record.features)
@@ -78,7 +76,10 @@ class LikelySentences:
                 self._push(cost - float(row[rule]), self._after(partial, rule))
 
     def _push(self, cost: float, partial: _Partial) -> None:
-        if len(partial.header) + sum(map(len, partial.summands)) + len(partial.present or ()) > self._grammar.max_length:
+        if (
+            len(partial.header) + sum(map(len, partial.summands)) + len(partial.present or ())
+            > self._grammar.max_length
+        ):
             return
         if partial.open:
             heapq.heappush(self._open, (cost, next(self._tie), partial))
@@ -109,9 +110,7 @@ class LikelySentences:
             )
         return self._begin(partial.header, (*partial.summands, present), partial.waiting, said)
 
-    def _begin(
-        self, header: Derivation, summands: tuple[Derivation, ...], waiting: int, said: np.ndarray
-    ) -> _Partial:
+    def _begin(self, header: Derivation, summands: tuple[Derivation, ...], waiting: int, said: np.ndarray) -> _Partial:
         """The sentence at the begin of its next summand, complete if there is none."""
         if waiting == 0:
             return _Partial(header, summands, None, 0, (), said, self._zero, self._zero)

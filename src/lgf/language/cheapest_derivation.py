@@ -238,6 +238,7 @@ def _parts(expression: Expression) -> tuple[Expression, ...]:
 
 @lru_cache(maxsize=4096)
 def reciprocal(expression: Expression) -> Expression:
+    """The canonical form of 1 / expression."""
     return canonical(power(expression, MINUS_ONE))[0]
 
 

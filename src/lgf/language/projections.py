@@ -1,10 +1,10 @@
 """Projections of a record on every term of a grammar, and the features that a conditional flow reads of them.
 
-In integral form the equation u^(n) = sum of C_j f_j says that u is a polynomial of degree n - 1 plus the sum of C_j times
-the n-fold integral of f_j. So no derivative of the measured column is needed to see what a term explains of it. What the
-initial values and the known input explain is projected out first. Features: what each term explains alone, beside the
-linear terms, with its best partner, and of what the best pair leaves; `missing` gives the same beside any terms.
-All features are free of units.
+In integral form the equation u^(n) = sum of C_j f_j says that u is a polynomial of degree n - 1 plus the sum of C_j
+times the n-fold integral of f_j. So no derivative of the measured column is needed to see what a term explains of it.
+What the initial values and the known input explain is projected out first. Features: what each term explains alone,
+beside the linear terms, with its best partner, and of what the best pair leaves; `missing` gives the same beside any
+terms. All features are free of units.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from lgf.smoothing.common_grid import GRID, TAU
 from lgf.solver.kernels.projections import beside, best_pairs, integrate_rows, subtract_projection, term_rows
 
 _EVERY = 2  # grid points, of which one is compared
-_LARGEST = 1e12
+_LARGEST = 1e100
 _LEAST = 1e-5  # of what is left, before its logarithm is taken
 _CYCLES = np.geomspace(0.4, 24.0, 72)  # at which the spectrum is searched
 _LINE = np.linalg.qr(np.stack([np.ones(GRID), TAU], 1))[0]
@@ -32,8 +32,8 @@ class GridRecord:
     """One or more experiments of one state on the common grid.
 
     columns [experiment, order + 1, GRID], forcing [experiment, GRID] (zeros without an input), start and window
-    [experiment]. `observed` is the derivative that was measured, `noise` the standard deviation of its noise relative to
-    its own, `samples` the number of samples.
+    [experiment]. `observed` is the derivative that was measured, `noise` the standard deviation of its noise relative
+    to its own, `samples` the number of samples.
     """
 
     columns: np.ndarray
@@ -125,8 +125,8 @@ def project(record: GridRecord, table: TermTable) -> Projections:
     both /= np.maximum(np.sqrt(np.einsum("kt,kt->k", both, both)), 1e-300)[:, None]
     left = subtract_projection(both, np.array([v[::_EVERY] for v in nuisance]).reshape(len(nuisance), both.shape[1]))
     both *= np.where(left > 1e-3, 1.0 / np.maximum(left, 1e-300), 0.0)[:, None]
-    unit = both.astype(np.float32)
-    gram, with_measured = unit[:-1] @ unit[:-1].T, (unit[:-1] @ unit[-1]).astype(float)
+    # In double precision: integrals of similar terms differ by little.
+    gram, with_measured = both[:-1] @ both[:-1].T, both[:-1] @ both[-1]
     share = float(max(left[-1], 1e-6))
     scalars = _scalars(record, cycles, powers)
     features = _static(table, order, gram, with_measured, share, record.noise)

@@ -27,6 +27,7 @@ def spoken(
         # a summand without a group is said last
         best = min(range(len(rest)), key=lambda i: (features[own[i]] if own[i] is not None else 1.0, rest[i]))
         order.append(rest.pop(best))
-        if own[best] is not None:
-            groups.append(own[best])
+        group = own[best]
+        if group is not None:
+            groups.append(group)
     return order, np.array(missing).reshape(len(order), record.table.n_groups + 2)

@@ -94,7 +94,7 @@ def term_table(grammar: Grammar, n_terms: int = N_TERMS) -> TermTable:
 
 
 def _varying(divisor: Expression) -> Expression | None:
-    """h of a divisor 1 + C*h, for which u^(n) gains the term C*h*u^(n); any other divisor itself."""
+    """H of a divisor 1 + C*h, for which u^(n) gains the term C*h*u^(n); any other divisor itself."""
     if divisor.head == "+" and len(divisor.args) == 2 and ONE in divisor.args:
         (rest,) = (a for a in divisor.args if a != ONE)
         if rest.head == "*" and rest.args[0].head == "constant" and n_constants(rest) == 1 and len(rest.args) == 2:

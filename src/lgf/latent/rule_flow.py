@@ -77,7 +77,7 @@ class RuleFlow:
     def log_probabilities(
         self, state: np.ndarray, side: np.ndarray, allowed: np.ndarray, strength: float = 1.0
     ) -> np.ndarray:
-        """log p [n, rule] of the next rule, for the states [n, width] and the nonterminals [n] to be expanded."""
+        """Log p [n, rule] of the next rule, for the states [n, width] and the nonterminals [n] to be expanded."""
         w = self.weights
         hidden = state + w["side.weight"][side]
         for i in range(self.settings.depth):

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import Variable
-from lgf.grammar import Derivation, Grammar, bits, mentions, pad, restrict, sample, unpad
+from lgf.grammar import Derivation, Grammar, mentions, pad, restrict, sample, unpad
 from lgf.language.language import Language, undefined_on
 from lgf.language.sentences import grammar_frame
 from lgf.settings.ranges import Count, Share, Tally
@@ -36,8 +36,8 @@ _KINDS: dict[Kind, float] = {(1, False): 0.36, (1, True): 0.10, (2, False): 0.24
 class PairRecipe:
     """How many pairs are simulated, and how they are measured.
 
-    noise    the largest standard deviation of the noise, relative to that of the measured column; half of the records
-             have less than half of it, evenly, the others from a thousandth of it on, evenly in its logarithm
+    noise    the largest standard deviation of the noise, relative to that of the measured column; `even_noise` of the
+             records have up to it, evenly, the others from a thousandth of it on, evenly in its logarithm
     uneven   share of the records with uneven sample times
     highest  share of the records of order 2 of which u'' is measured, (without, with) a known input
     """
@@ -207,7 +207,7 @@ class PairMaker:
     def _possible(self, pairs: Pairs) -> np.ndarray:
         """[n]: whether the terms of the sentence are defined on the smoothed record."""
         records = pairs.records
-        good = np.isfinite(records.columns).all((1, 2))
+        good = np.array([bool(np.isfinite(columns).all()) for columns in records.columns])
         for i, derivation in enumerate(unpad(self._grammar, pairs.derivations)):
             order = int(records.order[i])
             ranges = ranges_of(records.columns[i, : order + 1], records.start[i], records.window[i])
@@ -220,27 +220,3 @@ def select(pairs: Pairs, rows: np.ndarray) -> Pairs:
     """The pairs of these rows."""
     records = Records(**{f.name: getattr(pairs.records, f.name)[rows] for f in fields(Records)})
     return Pairs(records, pairs.derivations[rows], pairs.structures[rows], pairs.level[rows])
-
-
-def join(parts: list[Pairs]) -> Pairs:
-    """The pairs of several chunks."""
-    records = Records(
-        **{f.name: np.concatenate([getattr(p.records, f.name) for p in parts]) for f in fields(Records)}
-    )
-    return Pairs(
-        records,
-        np.concatenate([p.derivations for p in parts]),
-        np.concatenate([p.structures for p in parts]),
-        np.concatenate([p.level for p in parts]),
-    )
-
-
-def cheapest_sentences(grammar: Grammar, derivations: np.ndarray, structures: np.ndarray) -> np.ndarray:
-    """The sentences [n, length] with each replaced by the cheapest among them that has the same structure."""
-    cost: dict[str, tuple[float, int]] = {}
-    lengths: dict[Derivation, float] = {}
-    for i, (structure, derivation) in enumerate(zip(structures, unpad(grammar, derivations), strict=True)):
-        if derivation not in lengths:
-            lengths[derivation] = bits(grammar, derivation)
-        cost[structure] = min(cost.get(structure, (np.inf, i)), (lengths[derivation], i))
-    return derivations[[cost[structure][1] for structure in structures]]

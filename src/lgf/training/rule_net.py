@@ -78,7 +78,7 @@ class RuleNet(nn.Module):
         return self.missing(x.clamp(-LARGEST_FEATURE, LARGEST_FEATURE))
 
     def log_probabilities(self, state: Tensor, side: Tensor, allowed: Tensor) -> Tensor:
-        """log p [n, rule] of the next rule."""
+        """Log p [n, rule] of the next rule."""
         hidden = state + self.side(side)
         for layer in self.steps:
             hidden = hidden + layer(hidden)
@@ -126,7 +126,9 @@ class RuleLoss:
         owner, step = chosen.nonzero(as_tuple=True)
         one_hot = nn.functional.one_hot(rules, net.grammar.n_rules + 1)[:, :, :-1].float()
         before = one_hot.cumsum(1) - one_hot  # rules said before each step
-        first = ((block[:, None, :] < block[:, :, None]) & used[:, None, :]).sum(2)  # the step at which the step's block begins
+        first = ((block[:, None, :] < block[:, :, None]) & used[:, None, :]).sum(
+            2
+        )  # the step at which the step's block begins
         at = before[owner, step]
         within = (at - before[owner, first[owner, step]]) * (block[owner, step] > 0)[:, None]
         state = net.embed(torch.from_numpy(e.features[rows].astype(np.float32)))

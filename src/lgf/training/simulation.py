@@ -175,9 +175,9 @@ def _draw_constants(compiled: CompiledSkeleton, picture: _Picture, rng: np.rando
     u, du = picture.columns[0] - picture.columns[0].mean(), picture.columns[1]
     u, du = u / np.linalg.norm(u), du / np.linalg.norm(du)
     inputs = np.interp(np.linspace(0, 1, _PICTURE), _INPUT_TAU, picture.forcing)[None]
-    columns = None
+    sizes = like_u = like_du = np.zeros(0)
     for lane in range(LANES):
-        if columns is None or len(nonlinear):
+        if lane == 0 or len(nonlinear):
             for i, role, size in zip(nonlinear, equation.roles, sizes_inside, strict=True):
                 constants[i, lane] = _draw_inner(role, size, picture, rng)
             columns = _terms(compiled, constants[:, lane], picture.t, picture.columns, inputs)
@@ -299,9 +299,7 @@ def _table(picture: _Picture) -> np.ndarray:
     f = picture.forcing
     slope = np.gradient(f)
     rise = np.diff(f)
-    pieces = np.stack(
-        [f[:-1], slope[:-1], 3 * rise - 2 * slope[:-1] - slope[1:], slope[:-1] + slope[1:] - 2 * rise], 1
-    )
+    pieces = np.stack([f[:-1], slope[:-1], 3 * rise - 2 * slope[:-1] - slope[1:], slope[:-1] + slope[1:] - 2 * rise], 1)
     return np.concatenate([[[picture.start, _PIECES / picture.window, 1.0, float(_PIECES)]], pieces])
 
 

@@ -11,7 +11,7 @@ from numba import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.machine import WIDE, Program, evaluate_wide
 
-LEAST_FREE = 1e-3
+LEAST_FREE = 4e-6
 """The least squared part of a unit column outside others for which it is compared beside them."""
 
 
@@ -59,7 +59,7 @@ def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inp
         for i in range(N):
             sound &= abs(row[0, i]) < largest
             total += row[0, i] * row[0, i]
-        scale = 1.0 / np.sqrt(total / N) if sound and total > 1e-24 * N else 0.0
+        scale = 1.0 / np.sqrt(total / N) if sound and total > 1e-200 else 0.0
         for i in range(N):
             X[c, i] = row[0, i] * scale if sound else 0.0
 
@@ -145,7 +145,7 @@ def beside(G, c, chosen, free, share):
     # Cholesky, without those of the chosen that the ones before them say
     for a in range(n):
         i = chosen[a]
-        pivot = np.float64(G[i, i])
+        pivot = G[i, i]
         for q in range(used):
             L[used, q] = W[q, i]
             pivot -= W[q, i] * W[q, i]
@@ -153,11 +153,11 @@ def beside(G, c, chosen, free, share):
             continue
         scale = 1.0 / np.sqrt(pivot)
         for k in range(K):
-            v = np.float64(G[i, k])
+            v = G[i, k]
             for q in range(used):
                 v -= L[used, q] * W[q, k]
             W[used, k] = v * scale
-        v = np.float64(c[i])
+        v = c[i]
         for q in range(used):
             v -= L[used, q] * w[q]
         w[used] = v * scale
@@ -167,8 +167,8 @@ def beside(G, c, chosen, free, share):
         left -= w[q] * w[q]
     left = max(left, 1e-10)
     for k in range(K):
-        f = np.float64(G[k, k])
-        s = np.float64(c[k])
+        f = G[k, k]
+        s = c[k]
         for q in range(used):
             f -= W[q, k] * W[q, k]
             s -= w[q] * W[q, k]
@@ -188,30 +188,29 @@ def best_pairs(G, c, chosen, pair):
     share = np.zeros(K)
     beside(G, c, chosen, free, share)
     # inner products beside the chosen, column by column
-    W = np.zeros((n, K), np.float32)
+    W = np.zeros((n, K))
     used = 0
     for a in range(n):
         i = chosen[a]
-        pivot = np.float64(G[i, i])
+        pivot = G[i, i]
         for q in range(used):
             pivot -= W[q, i] * W[q, i]
         if pivot < LEAST_FREE:
             continue
         scale = 1.0 / np.sqrt(pivot)
         for k in range(K):
-            v = np.float64(G[i, k])
+            v = G[i, k]
             for q in range(used):
                 v -= W[q, i] * W[q, k]
             W[used, k] = v * scale
         used += 1
-    root = np.zeros(K, np.float32)
-    s = np.zeros(K, np.float32)
+    root = np.zeros(K)
+    s = share
     for k in range(K):
         root[k] = 1.0 / np.sqrt(free[k]) if free[k] > LEAST_FREE else 0.0
-        s[k] = share[k]
         pair[k] = share[k] * share[k]
-    row = np.empty(K, np.float32)
-    top, first, second = np.float32(-1.0), 0, 0
+    row = np.empty(K)
+    top, first, second = -1.0, 0, 0
     for i in range(K):
         if root[i] == 0.0:
             continue
@@ -224,9 +223,9 @@ def best_pairs(G, c, chosen, pair):
         si = s[i]
         for j in range(i):
             g = row[j] * root[i] * root[j]
-            det = np.float32(1.0) - g * g
-            e = (si * si + s[j] * s[j] - np.float32(2.0) * si * s[j] * g) / max(det, np.float32(1e-3))
-            row[j] = min(e, np.float32(1.0)) if det > np.float32(1e-3) and root[j] > 0.0 else np.float32(0.0)
+            det = 1.0 - g * g
+            e = (si * si + s[j] * s[j] - 2.0 * si * s[j] * g) / max(det, 1e-3)
+            row[j] = min(e, 1.0) if det > 1e-3 and root[j] > 0.0 else 0.0
         for j in range(i):
             e = row[j]
             if e > pair[i]:

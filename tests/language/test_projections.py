@@ -1,0 +1,129 @@
+"""The projections against least squares, term by term."""
+
+import numpy as np
+import pytest
+
+from lgf.expression.numeric import evaluate
+from lgf.grammar import load_grammar
+from lgf.language.projections import GridRecord, n_features, project
+from lgf.language.term_table import header_terms, summand_group, term_table
+from lgf.smoothing.common_grid import GRID, TAU
+from lgf.solver.kernels.projections import best_pairs
+
+
+def _oscillation(scale: float = 1.0, pace: float = 1.0) -> GridRecord:
+    """U = exp(-t/10) sin(2t) + 1.5, u'' measured through u."""
+    window = 10.0
+    t = window * TAU
+    a, b = -0.1, 2.0
+    z = (a + 1j * b) ** np.arange(3)[:, None] * np.exp((a + 1j * b) * t)
+    columns = z.imag
+    columns[0] += 1.5
+    columns = columns * scale * pace ** np.arange(3)[:, None]
+    return GridRecord(
+        columns[None], np.zeros((1, GRID)), np.array([0.0]), np.array([window / pace]), 2, False, 0, 0.01, 100.0
+    )
+
+
+def _integrated_twice(f: np.ndarray, window: float) -> np.ndarray:
+    from scipy.interpolate import CubicSpline
+
+    t = window * TAU
+    twice = CubicSpline(t, f).antiderivative(2)
+    return twice(t)
+
+
+def _left(y: np.ndarray, columns: list[np.ndarray]) -> float:
+    """The squared share of y that the columns do not explain, beside initial values."""
+    few = [c[::2] for c in (np.ones(GRID), TAU, *columns)]
+    design = np.array(few).T / np.linalg.norm(few, axis=1)
+    start = np.array(few[:2]).T
+    rest = [y[::2] - A @ np.linalg.lstsq(A, y[::2], rcond=None)[0] for A in (start, design)]
+    return float(rest[1] @ rest[1] / (rest[0] @ rest[0]))
+
+
+def _column(record: GridRecord, table, group: int) -> np.ndarray:
+    t = record.start[0] + record.window[0] * TAU
+    environment = {"t": t} | {("u", d): record.columns[0, d] for d in range(2)}
+    f = np.broadcast_to(evaluate(table.terms[group], environment), t.shape)
+    return _integrated_twice(np.array(f), float(record.window[0]))
+
+
+def test_alone_beside_linear_terms_and_missing_are_least_squares():
+    record, table = _oscillation(), term_table(load_grammar("standard"))
+    projections = project(record, table)
+    n, y = table.n_groups, record.columns[0, 0]
+    assert len(projections.features) == n_features(table)[0]
+    base = [_column(record, table, g) for g in table.base(2)]
+    plain = [g for g, term in enumerate(table.terms) if not any(e.head == "constant" for e in term.nodes())]
+    checked = 0
+    for g in plain:
+        if g in table.base(2) or not projections.gram[np.flatnonzero(projections.group == g)[0]].any():
+            continue
+        column = _column(record, table, g)
+        alone = np.log10(max(_left(y, [column]), 1e-5))
+        assert projections.features[g] == pytest.approx(alone, abs=0.02)
+        without, with_it = _left(y, base[:2]), _left(y, [*base[:2], column])
+        missing, _ = projections.missing(table.base(2)[:2])
+        if missing[g] != 0.0:  # 0 where the column says nothing that the others do not say
+            assert missing[g] == pytest.approx(np.log10(max(with_it / without, 1e-5)), abs=0.05)
+        assert 10 ** missing[-2] == pytest.approx(without, rel=0.02)
+        checked += 1
+    assert checked > 20
+    # u'' = -0.2 u' - 4.01 (u - 1.5) holds exactly: nothing is missing beside the linear terms
+    missing, chosen = projections.missing(table.base(2))
+    assert missing[-2] < -4 and len(chosen) == 3
+
+
+def test_features_are_free_of_units():
+    """The terms with constants inside adapt to the units; those without change."""
+    table = term_table(load_grammar("standard"))
+    one, other = project(_oscillation(), table), project(_oscillation(scale=1000.0, pace=0.01), table)
+    scaled = [
+        g for g, term in enumerate(table.terms) if str(term).count("constant") == 1 and "exponent" not in str(term)
+    ]
+    power = [table.terms.index(t) for t in table.terms[:7]]
+    assert np.allclose(one.features[power], other.features[power], atol=1e-3)
+    assert np.allclose(one.features[scaled], other.features[scaled], atol=1e-2)
+    n = table.n_groups
+    assert np.allclose(one.features[5 * n + 8 :], other.features[5 * n + 8 :], atol=1e-6)
+
+
+def test_best_pairs_against_all_pairs():
+    rng = np.random.default_rng(1)
+    columns, y = rng.standard_normal((9, 30)), rng.standard_normal(30)
+    columns[8] = columns[7] + 1e-9 * columns[0]  # no pair
+    unit = columns / np.linalg.norm(columns, axis=1)[:, None]
+    y /= np.linalg.norm(y)
+
+    def left(chosen: list[int]) -> float:
+        A = unit[chosen].T
+        rest = y - A @ np.linalg.lstsq(A, y, rcond=1e-6)[0]
+        return float(rest @ rest)
+
+    pair = np.zeros(9)
+    first, second = best_pairs(unit @ unit.T, unit @ y, np.array([0, 3]), pair)
+    before, expected, best = left([0, 3]), np.zeros(9), (2.0, 0, 0)
+    for i in range(9):
+        for j in range(i):
+            if {i, j} & {0, 3}:
+                continue
+            after = left([0, 3, i, j])
+            best = min(best, (after, i, j)) if {i, j} != {7, 8} else best
+            for k in (i, j):
+                expected[k] = max(expected[k], 1 - after / before)
+    assert (first, second) == best[1:]
+    others = [k for k in range(9) if k not in (0, 3)]
+    assert np.allclose(pair[others], expected[others], atol=1e-6)
+
+
+def test_groups_of_headers_and_summands():
+    from lgf.expression.print import plain
+    from lgf.grammar import parse, split_rules
+
+    grammar = load_grammar("standard")
+    table = term_table(grammar)
+    header, summands = split_rules(grammar, parse(grammar, "C*u + C*u' + C*u'^3"))
+    names = [plain(table.terms[g]) for g in header_terms(grammar, tuple(header))]
+    assert names == ["u", "u'"]
+    assert plain(table.terms[summand_group(grammar, summands[0])]) == "u'^3"
