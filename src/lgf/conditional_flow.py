@@ -5,17 +5,25 @@ best-first search over partial sentences, in place of many samples.
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
 
+from lgf.expression.frame import Frame
+from lgf.fit.target import Target
 from lgf.grammar import Derivation, Grammar, join_rules
 from lgf.grammar.blocks import BLOCK, bodies, header_items
-from lgf.language.projections import Projections
-from lgf.language.term_table import header_terms, summand_group
+from lgf.language.language import Language
+from lgf.language.projections import Projections, project
+from lgf.language.term_table import ORDERS, header_terms, summand_group, term_table
 from lgf.latent.rule_flow import RuleFlow
+from lgf.search.candidate import Population, Proposal
+from lgf.search.grid_record import grid_record
+from lgf.search.mixture import MakeProposer
+from lgf.search.proposers.basic import Proposer, propose
+from lgf.search.settings import DiscoverySettings
 from lgf.settings.flow import ConditionalSettings
 
 
@@ -128,6 +136,61 @@ class LikelySentences:
             # training has seen these features in half precision
             self._lacks[groups] = self._flow.missing(features.astype(np.float16))
         return self._lacks[groups]
+
+
+class ConditionalFlowProposer:
+    """The most probable equations for the record, each structure once; several languages are merged by probability."""
+
+    def __init__(
+        self,
+        flow: RuleFlow,
+        languages: Sequence[Language],
+        targets: Mapping[Frame, Target],
+        settings: ConditionalSettings = ConditionalSettings(),
+    ):
+        self._settings = settings
+        self._streams: list[tuple[Language, LikelySentences]] = []
+        table = term_table(flow.grammar)
+        for language in languages:
+            record = grid_record(targets[language.frame])
+            if record is not None:
+                sentences = LikelySentences(flow, project(record, table), language.allowed, settings)
+                self._streams.append((language, sentences))
+        self._heads = [next(sentences, None) for _, sentences in self._streams]
+        self._listed: set[str] = set()
+
+    def ask(self, n: int) -> list[Proposal]:
+        """The next n equations; fewer at the end of the list."""
+        proposals: list[Proposal] = []
+        while len(proposals) < n and len(self._listed) < self._settings.most:
+            heads = [(head[0], i) for i, head in enumerate(self._heads) if head is not None]
+            if not heads:
+                break
+            _, i = max(heads, key=lambda pair: (pair[0], -pair[1]))
+            language, sentences = self._streams[i]
+            head = self._heads[i]
+            assert head is not None
+            self._heads[i] = next(sentences, None)
+            proposal = propose(language, head[1], "conditional flow")
+            if proposal is not None and proposal.skeleton.structure not in self._listed:
+                self._listed.add(proposal.skeleton.structure)
+                proposals.append(proposal)
+        return proposals
+
+    def tell(self, population: Population) -> None:
+        """Does nothing: the list depends on the record only."""
+
+
+def conditional_proposers(flow: RuleFlow) -> MakeProposer:
+    """The maker of proposers with this flow; it returns None if the flow covers none of the orders."""
+
+    def make(
+        languages: Sequence[Language], targets: Mapping[Frame, Target], settings: DiscoverySettings, seed: int
+    ) -> Proposer | None:
+        known = [language for language in languages if language.frame.orders[0] in ORDERS]
+        return ConditionalFlowProposer(flow, known, targets, settings.conditional) if known else None
+
+    return make
 
 
 def sentence_bits(

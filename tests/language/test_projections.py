@@ -52,7 +52,7 @@ def _column(record: GridRecord, table, group: int) -> np.ndarray:
 def test_alone_beside_linear_terms_and_missing_are_least_squares():
     record, table = _oscillation(), term_table(load_grammar("standard"))
     projections = project(record, table)
-    n, y = table.n_groups, record.columns[0, 0]
+    y = record.columns[0, 0]
     assert len(projections.features) == n_features(table)[0]
     base = [_column(record, table, g) for g in table.base(2)]
     plain = [g for g, term in enumerate(table.terms) if not any(e.head == "constant" for e in term.nodes())]
@@ -72,7 +72,8 @@ def test_alone_beside_linear_terms_and_missing_are_least_squares():
     assert checked > 20
     # u'' = -0.2 u' - 4.01 (u - 1.5) holds exactly: nothing is missing beside the linear terms
     missing, chosen = projections.missing(table.base(2))
-    assert missing[-2] < -4 and len(chosen) == 3
+    assert missing[-2] < -4
+    assert len(chosen) == 3
 
 
 def test_features_are_free_of_units():

@@ -72,8 +72,10 @@ class ConditionalSettings:
               trained
     batch     partial sentences that are continued at a time
     least     nats below which a sentence is not listed
+    most      equations listed
     """
 
     strength: Weight = 1.0
     batch: Count = 24
     least: Positive = 14.0
+    most: Count = 100
