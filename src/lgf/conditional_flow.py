@@ -159,6 +159,11 @@ class ConditionalFlowProposer:
         self._heads = [next(sentences, None) for _, sentences in self._streams]
         self._listed: set[str] = set()
 
+    @property
+    def has_read(self) -> bool:
+        """Whether any record could be read."""
+        return bool(self._streams)
+
     def ask(self, n: int) -> list[Proposal]:
         """The next n equations; fewer at the end of the list."""
         proposals: list[Proposal] = []
@@ -182,13 +187,14 @@ class ConditionalFlowProposer:
 
 
 def conditional_proposers(flow: RuleFlow) -> MakeProposer:
-    """The maker of proposers with this flow; it returns None if the flow covers none of the orders."""
+    """The maker of proposers with this flow; it returns None if the flow covers none of the orders or records."""
 
     def make(
         languages: Sequence[Language], targets: Mapping[Frame, Target], settings: DiscoverySettings, seed: int
     ) -> Proposer | None:
         known = [language for language in languages if language.frame.orders[0] in ORDERS]
-        return ConditionalFlowProposer(flow, known, targets, settings.conditional) if known else None
+        proposer = ConditionalFlowProposer(flow, known, targets, settings.conditional)
+        return proposer if proposer.has_read else None
 
     return make
 

@@ -8,6 +8,7 @@ from torch import nn
 from lgf.errors import LgfError
 from lgf.latent.autoencoder import decode, encode
 from lgf.latent.bundle import load_bundle
+from lgf.latent.rule_flow_file import FILE, load_rule_flow, rule_flow_facts
 from lgf.training import model_metrics
 from lgf.training.loop import fit
 from lgf.training.recipe import Recipe, TrainingRecipe, load_recipe
@@ -151,3 +152,54 @@ def test_recipes_of_the_repository_are_sound(pytestconfig):
     assert {path.stem for path in recipes} >= {"b1", "b2", "b3", "standard"}
     for path in recipes:
         assert isinstance(load_recipe(path), Recipe)
+
+
+EXPLICIT = """
+template: explicit
+max_length: 12
+summand: T
+S -> L [0.5] | L + T [0.5]
+L -> C*u | C + C*u
+T -> C*u^2 | C*sin(C*t) | C*u^3
+"""
+
+CONDITIONAL = """
+[conditional]
+held_out = 0.2
+[conditional.pairs]
+size = 60
+chunk = 25
+[conditional.network]
+width = 8
+[conditional.training]
+epochs = 2
+batch = 16
+"""
+
+
+def test_a_conditional_flow_is_trained_with_the_bundle_and_resumed_from_its_chunks(recipe, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_metrics, "DRAWN", 60)
+    (tmp_path / "own.grammar").write_text(EXPLICIT)
+    recipe.write_text(recipe.read_text().replace("size = 120", "size = 10") + CONDITIONAL)
+
+    def stop(progress):
+        if progress.stage == "pairs" and progress.epoch == 50:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        train(recipe, tmp_path / "out", progress=stop)
+    assert len(list((tmp_path / "out" / "work" / "pairs").iterdir())) == 2
+    seen = []
+    bundle = train(recipe, tmp_path / "out", resume=True, progress=seen.append)
+    assert [p.epoch for p in seen if p.stage == "pairs"] == [60]
+    train(recipe, tmp_path / "again")
+    one, again = (load_rule_flow(tmp_path / name, bundle.grammar) for name in ("out", "again"))
+    assert all(np.array_equal(value, again.weights[name]) for name, value in one.weights.items())
+    facts = rule_flow_facts((tmp_path / "out" / FILE).read_bytes())
+    assert facts["metrics"]["bits"] < facts["metrics"]["grammar_bits"] + 0.5
+
+
+def test_a_conditional_flow_needs_an_explicit_grammar(recipe, tmp_path):
+    recipe.write_text(recipe.read_text() + CONDITIONAL)
+    with pytest.raises(LgfError, match="leave the table"):
+        train(recipe, tmp_path / "out")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar, load_grammar
 from lgf.runs.serialisation import settings_to_plain
-from lgf.search.mixture import FLOW, MakeProposer
+from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer
 from lgf.search.settings import PRESETS, DiscoverySettings
 from lgf.settings.toml_tables import Table, described, read_table
 
@@ -107,15 +107,21 @@ def longer(settings: DiscoverySettings, evaluations: int) -> DiscoverySettings:
 
 
 def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, MakeProposer]:
-    """The flow proposer by name if there is a trained model of this grammar; empty otherwise.
+    """The proposers of the trained model of this grammar by name; empty if there is none.
 
     The model is the one in folder `trained`, or else the one that comes with the package.
     """
+    from lgf.conditional_flow import conditional_proposers
     from lgf.flow_proposer import flow_proposers
     from lgf.latent.bundle import bundle_names, load_bundle
+    from lgf.latent.rule_flow_file import load_rule_flow
 
     name = trained or (grammar.name if grammar.name in bundle_names() else None)
     if name is None:
         return {}
     bundle = load_bundle(name) if trained else _shipped_bundle(name)
-    return {FLOW: flow_proposers(bundle)} if bundle.grammar.fingerprint == grammar.fingerprint else {}
+    if bundle.grammar.fingerprint != grammar.fingerprint:
+        return {}
+    conditional = load_rule_flow(name, grammar)
+    listed = {} if conditional is None else {CONDITIONAL: conditional_proposers(conditional)}
+    return {FLOW: flow_proposers(bundle), **listed}

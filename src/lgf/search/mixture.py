@@ -23,7 +23,10 @@ from lgf.search.settings import DiscoverySettings
 # Makes a proposer for the languages and targets; None if it cannot propose anything for them.
 MakeProposer = Callable[[Sequence[Language], Mapping[Frame, Target], DiscoverySettings, int], Proposer | None]
 
-FLOW = "flow"  # needs a trained model, so the caller makes it
+# These need a trained model, so the caller makes them.
+FLOW = "flow"
+CONDITIONAL = "conditional flow"
+TRAINED = (FLOW, CONDITIONAL)
 PROPOSERS: dict[str, MakeProposer] = {
     "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(
         languages, settings.enumeration.max_bits
@@ -50,7 +53,7 @@ SYSTEM_PROPOSERS: dict[str, MakeSystemProposer] = {
 }
 
 
-OF_PACKAGE = (*PROPOSERS, *SYSTEM_PROPOSERS, FLOW)
+OF_PACKAGE = (*PROPOSERS, *SYSTEM_PROPOSERS, *TRAINED)
 
 
 def check_proposers(settings: DiscoverySettings, own: Iterable[str] = ()) -> None:
@@ -86,15 +89,21 @@ def make_schedule(
     own: Mapping[str, MakeProposer],
     systems: Sequence[tuple[SystemLanguage, RowKnowledge]] = (),
 ) -> list[tuple[Proposer, int]]:
-    """Pairs (proposer, iterations): the enumeration, then the mixture of the proposers by their shares.
+    """Pairs (proposer, iterations): the first list, then the mixture of the proposers by their shares.
+
+    The first list is that of the conditional flow, which has read the record, or else the enumeration.
 
     Proposers of share 0 are used only if no other can be (see `ProposerShare`). `languages` are of frames with one
     state, `systems` of frames with several. Without both only the user's proposers are used; without those the schedule
     is empty.
     """
-    check_proposers(settings, [name for name in own if name != FLOW])
+    check_proposers(settings, [name for name in own if name not in TRAINED])
     enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
     makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
+    listed = None
+    if CONDITIONAL in own and languages:
+        listed = own[CONDITIONAL](languages, targets, settings, seed)
+        makers[CONDITIONAL] = lambda *_: listed
 
     def make(name: str) -> Proposer | None:
         if name in SYSTEM_PROPOSERS:
@@ -102,7 +111,7 @@ def make_schedule(
                 return None
             ((language, known),) = systems
             return SYSTEM_PROPOSERS[name](language, targets[language.frame], known, settings)
-        if name not in makers or (not languages and (name in PROPOSERS or name == FLOW)):
+        if name not in makers or (not languages and (name in PROPOSERS or name in TRAINED)):
             return None
         return makers[name](languages, targets, settings, seed)
 
@@ -120,7 +129,11 @@ def make_schedule(
             "monte carlo with share 0."
         )
     mixture = usable[0] if len(usable) == 1 else MixedProposer(parts)
-    return [(enumeration, settings.enumeration.iterations), (mixture, 1)] if languages else [(mixture, 1)]
+    if not languages:
+        return [(mixture, 1)]
+    if listed is not None and settings.conditional.iterations > 0:
+        return [(listed, settings.conditional.iterations), (mixture, 1)]
+    return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
 
 
 def _have_summands(languages: Sequence[Language]) -> bool:

@@ -16,7 +16,7 @@ from lgf.search.proposers.hidden import HiddenSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import PATIENT, SelectionSettings
 from lgf.search.varying import VaryingSettings
-from lgf.settings.flow import FlowSettings, SamplingSettings
+from lgf.settings.flow import ConditionalSettings, FlowSettings, SamplingSettings
 from lgf.settings.ranges import Positive, Tally, Weight
 from lgf.solver.stability import StabilitySettings
 
@@ -56,7 +56,8 @@ class DiscoverySettings:
         ProposerShare("components", 1.0),  # for several states only
         ProposerShare("hidden", 1.0),  # for a hidden state only
         ProposerShare("missing terms", 0.6),
-        ProposerShare("flow", 0.2),
+        ProposerShare("conditional flow", 0.1),
+        ProposerShare("flow", 0.1),
         ProposerShare("evolution", 0.1),
         ProposerShare("enumeration", 0.1),  # slow, but nothing is lost
         ProposerShare("monte carlo", 0.0),
@@ -66,6 +67,7 @@ class DiscoverySettings:
     missing_terms: MissingSettings = MissingSettings()
     evolution: EvolutionSettings = EvolutionSettings()
     flow: FlowSettings = FlowSettings()
+    conditional: ConditionalSettings = ConditionalSettings()
     stability: StabilitySettings = StabilitySettings()
     selection: SelectionSettings = SelectionSettings()
     prediction: PredictionSettings = PredictionSettings()
@@ -96,6 +98,7 @@ PAPER = DiscoverySettings(
         ProposerShare("missing terms", 0.0),
         ProposerShare("evolution", 0.0),
     ),
+    conditional=ConditionalSettings(iterations=0),
     # As in the paper: samples from pure noise, guided at every step, no screening, no renoising.
     flow=FlowSettings(
         static=True, renoised=0.0, screening=1, growth=1.0,

@@ -5,7 +5,7 @@ They are separate from the networks, so that a search has them without torch.
 
 from dataclasses import dataclass
 
-from lgf.settings.ranges import Count, Positive, Share, Weight
+from lgf.settings.ranges import Count, Positive, Share, Tally, Weight
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,15 @@ class FlowSettings:
 class ConditionalSettings:
     """The list of a conditional flow.
 
-    strength  of what the record says, relative to the grammar: 0 lists the grammar's sentences, 1 is the flow as it was
-              trained
-    batch     partial sentences that are continued at a time
-    least     nats below which a sentence is not listed
-    most      equations listed
+    iterations  at the begin of a search that take the list, in place of an enumeration
+    strength    of what the record says, relative to the grammar: 0 lists the grammar's sentences, 1 is the flow as it
+                was trained
+    batch       partial sentences that are continued at a time
+    least       nats below which a sentence is not listed
+    most        equations listed
     """
 
+    iterations: Tally = 1
     strength: Weight = 1.0
     batch: Count = 24
     least: Positive = 14.0

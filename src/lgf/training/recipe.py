@@ -9,8 +9,10 @@ from pydantic import Field
 from lgf.errors import LgfError, quoted
 from lgf.latent.autoencoder import AutoencoderSettings
 from lgf.latent.denoiser import DenoiserSettings
+from lgf.latent.rule_flow import RuleFlowSettings
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.settings.toml_tables import described, read_table
+from lgf.training.pairs import PairRecipe
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,18 @@ class PredictorRecipe:
 
 
 @dataclass(frozen=True)
+class ConditionalRecipe:
+    """The conditional flow: its simulated pairs, of which `held_out` validate, its network and its training."""
+
+    pairs: PairRecipe = PairRecipe()
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    network: RuleFlowSettings = RuleFlowSettings()
+    training: TrainingRecipe = TrainingRecipe(epochs=10, learning_rate=2e-3, weight_decay=0.02, patience=3)
+
+
+@dataclass(frozen=True)
 class Recipe:
-    """All settings of a training."""
+    """All settings of a training; without `conditional` the model has no conditional flow."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     grammar: str
@@ -72,6 +84,7 @@ class Recipe:
     autoencoder: AutoencoderRecipe = AutoencoderRecipe()
     denoiser: DenoiserRecipe = DenoiserRecipe()
     predictors: PredictorRecipe = PredictorRecipe()
+    conditional: ConditionalRecipe | None = None
 
 
 def load_recipe(path: str | Path) -> Recipe:

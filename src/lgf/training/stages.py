@@ -1,4 +1,4 @@
-"""The stages of training a bundle: corpus, autoencoder, denoiser, predictors, metrics."""
+"""The stages of training a bundle: corpus, autoencoder, denoiser, predictors, conditional flow, metrics."""
 
 import platform
 import shutil
@@ -12,18 +12,20 @@ import torch
 
 import lgf
 from lgf.errors import LgfError, quoted
-from lgf.grammar import Grammar, load_grammar, unpad
+from lgf.grammar import Grammar, extent, load_grammar, unpad
 from lgf.language.corpus import Corpus, make_corpus
 from lgf.latent.autoencoder import Autoencoder, decode, design, encode
 from lgf.latent.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.latent.denoiser import Denoiser
 from lgf.latent.metrics import exact_share
 from lgf.latent.predictor import Predictor
+from lgf.latent.rule_flow_file import save_rule_flow
 from lgf.latent.sampling import sample
 from lgf.networks import flow, predictor
 from lgf.networks.autoencoder import autoencoder_loss, new_autoencoder
 from lgf.networks.block_autoencoder import BlockAutoencoder
 from lgf.networks.trained_weights import arrays, to_denoiser, to_predictor
+from lgf.training.conditional import require_conditional, train_conditional
 from lgf.training.loop import Progress, fit
 from lgf.training.model_metrics import measure, skeleton
 from lgf.training.recipe import Recipe, load_recipe
@@ -51,6 +53,8 @@ def train(
         raise LgfError(str(error)) from error
     if plan.autoencoder.architecture == "blocks" and not grammar.summand:
         raise LgfError(f"grammar {quoted(grammar.name)} names no summand; add a line 'summand: ...' to it.")
+    if plan.conditional is not None:
+        require_conditional(grammar)
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
@@ -65,6 +69,10 @@ def train(
         recipe=asdict(plan), metrics={}, seed=plan.seed, versions=_versions(),
     )  # fmt: skip
     plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
+    if plan.conditional is not None:
+        most = max(1, extent(grammar, unpad(grammar, corpus.derivations)).summands)
+        conditional, facts = train_conditional(plan.conditional, grammar, most, plan.seed, work, progress)
+        save_rule_flow(conditional, out, {**facts, "versions": _versions()})
     save_bundle(bundle, out)
     # The metrics are those of the stored half-precision weights.
     bundle = load_bundle(out)

@@ -1,0 +1,98 @@
+"""The stages that train a conditional flow: simulated pairs, chunk by chunk, and the network on their features."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lgf.errors import LgfError, quoted
+from lgf.grammar import Grammar
+from lgf.language.projections import n_features
+from lgf.language.term_table import term_table
+from lgf.latent.rule_flow import RuleFlow
+from lgf.training.examples import Examples, load_examples, make_examples, save_examples
+from lgf.training.loop import Progress, fit
+from lgf.training.pairs import PairMaker, PairRecipe
+from lgf.training.recipe import ConditionalRecipe
+from lgf.training.rule_net import RuleLoss, RuleNet
+
+Report = Callable[[Progress], None]
+
+
+def require_conditional(grammar: Grammar) -> None:
+    """Raises LgfError unless a conditional flow can be trained for the grammar."""
+    if grammar.template != "explicit" or not grammar.summand:
+        raise LgfError(
+            f"the recipe asks for a conditional flow, but grammar {quoted(grammar.name)} does not say u^(n) = sum of "
+            "summands; leave the table [conditional] out."
+        )
+
+
+def simulate(
+    grammar: Grammar, recipe: PairRecipe, summands: int, folder: Path, progress: Report | None = None
+) -> Examples:
+    """The examples of the recipe's pairs. A chunk is a file in the folder, and is not made again."""
+    maker = PairMaker(grammar, recipe)
+    chunks = -(-recipe.size // recipe.chunk)
+    files = [folder / f"{number:05d}.npz" for number in range(chunks)]
+    begun, made = time.monotonic(), 0
+    for number, file in enumerate(files):
+        if file.is_file():
+            continue
+        size = min(recipe.chunk, recipe.size - number * recipe.chunk)
+        with np.errstate(all="ignore"):
+            save_examples(file, make_examples(grammar, maker.chunk(number, size), summands))
+        made += 1
+        if progress is not None:
+            left = (time.monotonic() - begun) / made * (chunks - number - 1)
+            done = min((number + 1) * recipe.chunk, recipe.size)
+            progress(Progress("pairs", done, recipe.size, None, None, None, left))
+    return load_examples(files)
+
+
+def train_conditional(
+    recipe: ConditionalRecipe,
+    grammar: Grammar,
+    summands: int,
+    seed: int,
+    work: Path,
+    progress: Report | None = None,
+) -> tuple[RuleFlow, dict[str, Any]]:
+    """(the trained flow, what to store about it); sentences have up to so many summands.
+
+    The last pairs of the recipe are for validation only.
+    """
+    examples = simulate(grammar, recipe.pairs, summands, work / "pairs", progress)
+    held_out = max(1, round(recipe.held_out * len(examples)))
+    n_train = len(examples) - held_out
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net = RuleNet(grammar, recipe.network, *n_features(term_table(grammar)))
+    net.scale(examples.rows(np.arange(n_train)))
+    loss = RuleLoss(net, examples)
+    rows = torch.arange(n_train, len(examples))
+    prior = _bits(loss, rows, 0.0)
+    fit(
+        net, loss, n_train, held_out, recipe.training, seed, "conditional flow",
+        checkpoint=work / "conditional.safetensors", progress=progress,
+    )  # fmt: skip
+    metrics = {"pairs": n_train, "held_out": held_out, "grammar_bits": prior, "bits": _bits(loss, rows, 1.0)}
+    return net.flow(), {"recipe": asdict(recipe), "metrics": metrics}
+
+
+@torch.no_grad()
+def _bits(loss: RuleLoss, rows: torch.Tensor, strength: float) -> float:
+    """The mean bits of the rows, by the flow (strength 1) or by the grammar (0)."""
+    net = loss.net
+    net.eval()
+    weights = net.leave.weight.clone(), net.leave.bias.clone()
+    net.leave.weight.mul_(strength)
+    net.leave.bias.mul_(strength)
+    total = sum(float(loss(part)) * len(part) for part in rows.split(500))
+    net.leave.weight.copy_(weights[0])
+    net.leave.bias.copy_(weights[1])
+    return total / len(rows)
