@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.machine import WIDE, Program, evaluate_wide
+from lgf.solver.kernels.machine import WIDE, Program, evaluate
 
 LEAST_FREE = 4e-6
 """The least squared part of a unit column outside others for which it is compared beside them."""
@@ -42,7 +42,7 @@ def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inp
     sizes[:given] = units
     S = np.zeros((cofactors.n_registers, WIDE))
     for k in range(cofactors.outputs.shape[0]):
-        evaluate_wide(_program(cofactors, k), relative[0, :0], t, columns, inputs, S, row)
+        evaluate(_program(cofactors, k), relative[0, :0], t, columns, inputs, S, row)
         total = 0.0
         for i in range(N):
             total += abs(row[0, i])
@@ -53,7 +53,7 @@ def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inp
         k = owner[c]
         for j in range(programs.p[k]):
             x[j] = relative[c, j] / sizes[unit[c, j]]
-        evaluate_wide(_program(programs, k), x[: programs.p[k]], t, columns, inputs, R, row)
+        evaluate(_program(programs, k), x[: programs.p[k]], t, columns, inputs, R, row)
         total = 0.0
         sound = True
         for i in range(N):
