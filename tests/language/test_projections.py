@@ -127,4 +127,6 @@ def test_groups_of_headers_and_summands():
     header, summands = split_rules(grammar, parse(grammar, "C*u + C*u' + C*u'^3"))
     names = [plain(table.terms[g]) for g in header_terms(grammar, tuple(header))]
     assert names == ["u", "u'"]
-    assert plain(table.terms[summand_group(grammar, summands[0])]) == "u'^3"
+    group = summand_group(grammar, summands[0])
+    assert group is not None
+    assert plain(table.terms[group]) == "u'^3"

@@ -42,6 +42,7 @@ def test_records_follow_their_equations(grammar):
         order, forced = int(records.order[i]), bool(records.forced[i])
         allowed = restrict(grammar, order=order, forced=forced)
         skeleton = Language(grammar, grammar_frame(order, forced), forced, allowed).skeleton(derivation)
+        assert skeleton is not None
         equation = compile_skeleton(skeleton).equations[0]
         if len(equation.nonlinear) or records.samples[i] < 150:
             continue
