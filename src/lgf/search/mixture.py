@@ -91,7 +91,7 @@ def make_schedule(
 ) -> list[tuple[Proposer, int]]:
     """Pairs (proposer, iterations): the first list, then the mixture of the proposers by their shares.
 
-    The first list is that of the conditional flow, which has read the record, or else the enumeration.
+    The first list is that of the conditional flow, if it is among the proposers, or else the enumeration.
 
     Proposers of share 0 are used only if no other can be (see `ProposerShare`). `languages` are of frames with one
     state, `systems` of frames with several. Without both only the user's proposers are used; without those the schedule
@@ -101,7 +101,7 @@ def make_schedule(
     enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
     makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
     listed = None
-    if CONDITIONAL in own and languages:
+    if CONDITIONAL in own and languages and any(part.name == CONDITIONAL for part in settings.proposers):
         listed = own[CONDITIONAL](languages, targets, settings, seed)
         makers[CONDITIONAL] = lambda *_: listed
 
