@@ -16,7 +16,7 @@ from lgf.fit.target import Target
 from lgf.grammar import Derivation, Grammar, join_rules
 from lgf.grammar.blocks import BLOCK, bodies, header_items
 from lgf.language.language import Language
-from lgf.language.projections import Projections, project
+from lgf.language.projections import GridRecord, Projections, project
 from lgf.language.term_table import ORDERS, header_terms, summand_group, term_table
 from lgf.latent.rule_flow import RuleFlow
 from lgf.search.candidate import Population, Proposal
@@ -150,10 +150,12 @@ class ConditionalFlowProposer:
     ):
         self._settings = settings
         self._streams: list[tuple[Language, LikelySentences]] = []
+        self.records: list[GridRecord] = []  # what was read, one for each language that could be
         table = term_table(flow.grammar)
         for language in languages:
             record = grid_record(targets[language.frame])
             if record is not None:
+                self.records.append(record)
                 sentences = LikelySentences(flow, project(record, table), language.allowed, settings)
                 self._streams.append((language, sentences))
         self._heads = [next(sentences, None) for _, sentences in self._streams]
