@@ -12,7 +12,6 @@ from itertools import zip_longest
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
 from lgf.expression.frame import Frame
@@ -74,7 +73,7 @@ class FlowProposer:
         self._queue = []  # sampled with the former predictors
         tokens = np.array([codes for _, codes in coded])
         values = np.array([c.objective for c, _ in coded])
-        scores = ndtri((rankdata(values) - 0.5) / len(values))
+        scores = ndtri((_ranks(values) - 0.5) / len(values))
         seed = int(self._rng.integers(2**31))
         if self._settings.guided:
             self._objective = train_predictor(self._objective, tokens, scores, seed, self._settings.predictors)
@@ -178,6 +177,12 @@ class FlowProposer:
 
     def _seed(self) -> int:
         return int(self._rng.integers(2**31))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value from 1; equal values share their mean rank."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[which]
 
 
 def flow_proposers(bundle: ModelBundle) -> MakeProposer:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import permutations
 
 import numpy as np
-from scipy.integrate import cumulative_trapezoid
 
 from lgf.data.noise import rough_noise
 from lgf.data.observation import Observation
@@ -32,7 +31,7 @@ def derivative_pairs(observation: Observation) -> Iterator[tuple[str, str]]:
         t, x, v = observation.t[present], x[present], v[present]
         if len(t) < _LEAST_SAMPLES or np.std(x) == 0.0 or np.std(v) == 0.0:
             continue
-        integral = cumulative_trapezoid(v, t, initial=0.0)
+        integral = np.concatenate([[0.0], np.cumsum(np.diff(t) * (v[1:] + v[:-1]) / 2)])
         design = np.column_stack([integral, np.ones_like(t)])
         (slope, _), *_ = np.linalg.lstsq(design, x, rcond=None)
         deviation = float(np.std(x - design @ np.linalg.lstsq(design, x, rcond=None)[0]))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import qmc
 
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
@@ -41,6 +40,8 @@ class BehaviourGrid:
     @cached_property
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """(t [N], states [3, N]): u, u' on the grid, u'' quasi-random."""
+        from scipy.stats import qmc  # takes long to import, and only training needs it
+
         axes = [np.linspace(low, high, n) for low, high, n in (self.t, self.u, self.du)]
         t, u, du = (a.ravel() for a in np.meshgrid(*axes, indexing="ij"))
         low, high = self.d2u

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
 
 import lgf
@@ -37,6 +36,9 @@ from lgf.grammar import (
 )
 from lgf.language.behaviour import MOST_CONSTANTS, BehaviourGrid, behaviour
 from lgf.language.sentences import NoEquation, skeleton_of
+
+if TYPE_CHECKING:
+    from joblib import Parallel
 
 HIGHEST_ORDER = 2
 BEHAVIOUR_SIZE = 256
@@ -127,7 +129,9 @@ def make_corpus(
     parsed: dict[Derivation, Blocks] = {}
     draws = min(2 * size + 100, MOST_DRAWS)
     n_draws = 0
-    with joblib.Parallel(n_jobs=workers) as parallel:
+    from joblib import Parallel  # imported late, because the flow reads a constant of this module
+
+    with Parallel(n_jobs=workers) as parallel:
         while len(rows) < size:
             fresh = [d for d in dict.fromkeys(_draw(source, rng, draws)) if d not in drawn]
             drawn.update(fresh)
@@ -219,12 +223,12 @@ def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Der
         yield from group
 
 
-def _in_chunks(
-    parallel: joblib.Parallel, work: Callable, source: Grammar, derivations: Sequence[Derivation]
-) -> Iterator:
+def _in_chunks(parallel: "Parallel", work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
     """The results of `work(source, chunk)` over chunks of the derivations, chained."""
     chunks = [derivations[i : i + CHUNK] for i in range(0, len(derivations), CHUNK)]
-    results: Any = parallel(joblib.delayed(work)(source, chunk) for chunk in chunks)
+    from joblib import delayed
+
+    results: Any = parallel(delayed(work)(source, chunk) for chunk in chunks)
     return itertools.chain.from_iterable(results)
 
 
@@ -255,7 +259,7 @@ def _is_suitable(skeleton: Skeleton) -> bool:
 
 
 def _translated(
-    parallel: joblib.Parallel,
+    parallel: "Parallel",
     grammar: Grammar,
     source: Grammar,
     rows: dict[str, _Row],

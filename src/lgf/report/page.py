@@ -9,12 +9,9 @@ from typing import Any
 
 from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
-from lgf.report.canvas import png
 from lgf.report.constants import constant_rows
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
-from lgf.report.figures import figures
 from lgf.report.percentages import percentage
-from lgf.report.phase_portrait import has_field
 from lgf.report.verdict import ladder_rows, residual_sentences, verdict
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
@@ -34,6 +31,9 @@ img { max-width: 100% } .warning, .error { color: #a33 } footer { color: #777; f
 
 def write_report(run: Run, folder: str | Path) -> Path:
     """The path of the report, written with its figures into the folder."""
+    from lgf.report.canvas import png  # imported late: a search does not wait for matplotlib
+    from lgf.report.figures import figures
+
     images = {name: png(figure) for name, figure in figures(run).items()}
     for name, image in images.items():
         write_atomically(Path(folder) / f"{name}.png", image)
@@ -175,6 +175,8 @@ def _hidden(run: Run) -> str:
 def _portrait(run: Run, image: bytes | None) -> str:
     if image is None:
         return ""
+    from lgf.report.phase_portrait import has_field
+
     sentences = ["Each trajectory begins at its arrowhead."]
     if not has_field(run):
         sentences.append("No vector field is drawn, because the rates depend on time or on an input too.")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats takes long to import
 
 from lgf.data.experiments import ForcingLike
 from lgf.errors import LgfError, quoted
@@ -149,13 +149,13 @@ def quantiles(
     centre, width = np.where(usable, means, 0.0), np.where(usable, np.maximum(deviations, 1e-300), 1.0)
     ends = []
     for probability in ((1 - interval) / 2, (1 + interval) / 2):
-        single = centre + width * student.ppf(probability, freedom)
+        single = centre + width * stdtrit(freedom, probability)
         low = np.min(np.where(usable, single, np.inf), axis=0, initial=np.inf)
         high = np.max(np.where(usable, single, -np.inf), axis=0, initial=-np.inf)
         low, high = np.where(total > 0, low, np.nan), np.where(total > 0, high, np.nan)
         for _ in range(_BISECTIONS if len(means) > 1 else 0):
             middle = 0.5 * (low + high)
-            below = np.sum(shares * student.cdf((middle - centre) / width, freedom), axis=0) < probability
+            below = np.sum(shares * stdtr(freedom, (middle - centre) / width), axis=0) < probability
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         ends.append(0.5 * (low + high))
     return ends[0], ends[1]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Annotated
 
-from joblib import Parallel, delayed, effective_n_jobs
 from pydantic import Field
 
 from lgf.search.candidate import Candidate, Population, Proposal
@@ -77,6 +76,8 @@ def joblib_map(n_jobs: int = 1) -> Mapper:
     def run(evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         if n_jobs == 1 or len(proposals) < 2:
             return [evaluator(p) for p in proposals]
+        from joblib import Parallel, delayed, effective_n_jobs  # imported late: one worker needs none of it
+
         size = max(1, min(_CHUNK, -(-len(proposals) // effective_n_jobs(n_jobs))))
         chunks = [proposals[i : i + size] for i in range(0, len(proposals), size)]
         parts: Iterable[list[Candidate]] = Parallel(n_jobs=n_jobs, prefer="threads")(

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BSpline, make_smoothing_spline
 from threadpoolctl import threadpool_limits
 
 from lgf.data.noise import rough_noise
@@ -12,12 +12,14 @@ from lgf.data.observation import Observation
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame, Variable
 from lgf.smoothing.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, fit_gaussian_process
-from lgf.smoothing.perceptron import fit_perceptron
 from lgf.smoothing.rows import Rows, rows_of
-from lgf.smoothing.whittaker import fit_whittaker
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import Trajectory
 
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
+
+# Splines and the network are imported where they are used: most records need neither, and SciPy's take long.
 METHODS = ("auto", "gp", "whittaker", "spline", "mlp")
 _MOST_SAMPLES = 5000  # for the slow methods
 
@@ -89,6 +91,8 @@ def _smooth(rows: Rows, method: str) -> _Smooth:
         if process is not None and _resolves(process, rows):
             return _Smooth(process.derivative, process.noise, "gp")
     if method in ("auto", "gp", "whittaker"):
+        from lgf.smoothing.whittaker import fit_whittaker
+
         level, lowered = _lowered(rows)
         spline, noise = fit_whittaker(lowered)
         return _Smooth(_integrated(spline, level, rows), noise, "whittaker")
@@ -123,8 +127,12 @@ def _smooth_lowest(rows: Rows, method: str) -> _Smooth:
             f"{method} takes 5 to {_MOST_SAMPLES} samples but there are {len(first.t)}; use auto or whittaker."
         )
     if method == "spline":
+        from scipy.interpolate import make_smoothing_spline
+
         spline = make_smoothing_spline(first.t, first.y - level, first.weight)
     else:
+        from lgf.smoothing.perceptron import fit_perceptron
+
         spline = fit_perceptron(first.t, first.y - level, first.weight)
     columns = [rows[rows.group == g] for g in range(rows.n_groups)]
     return _Smooth(_integrated(spline, level, rows), tuple(rough_noise(c.t, c.y) for c in columns), method)
@@ -141,11 +149,13 @@ def _lowered(rows: Rows) -> tuple[float, Rows]:
     return level, Rows(measured.t, y, measured.derivative - rows.lead, measured.group, measured.weight)
 
 
-def _integrated(spline: BSpline, level: float, rows: Rows) -> Curve:
+def _integrated(spline: "BSpline", level: float, rows: Rows) -> Curve:
     """The curve u whose lowest measured derivative is the spline plus the level.
 
     Each integration starts from the initial state; where that is unknown, the integral has mean zero.
     """
+    from scipy.interpolate import BSpline
+
     lead, start = rows.lead, rows.t.min()
     known = {int(d): float(y) for d, y in zip(rows.derivative, rows.y, strict=True) if d < lead}
     window = np.linspace(start, rows.t.max(), 1001)

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from scipy.integrate import DOP853, LSODA, Radau
 
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
@@ -18,7 +17,6 @@ from lgf.solver.trajectory import SolveStatus, Trajectory
 RTOL, ATOL = 1e-9, 1e-11
 MOST_EVALUATIONS = 40_000
 _LARGEST = 1e12
-_SOLVERS = (LSODA, Radau, DOP853)
 
 Scalar = Callable[[Sequence[float]], float]
 """(t, columns of the frame, inputs) -> value."""
@@ -40,9 +38,11 @@ def solve_by_reference(
     Where one equation has several solutions for its highest derivative, the first one is nearest to `branch`
     (its value and slope at t[0]); from there it is followed by continuity. Samples not reached are NaN.
     """
+    from scipy.integrate import DOP853, LSODA, Radau  # imported late: a search starts sooner
+
     start = state_vector(system.frame, initial)
     trajectory = None
-    for solver in _SOLVERS:
+    for solver in (LSODA, Radau, DOP853):
         trajectory = _attempt(solver, _Rates(system, inputs, float(t[0]), branch), start, t)
         if trajectory.status in (SolveStatus.OK, SolveStatus.BLEW_UP):
             break
