@@ -111,7 +111,10 @@ def load_bundle(name_or_path: str | Path) -> ModelBundle:
     if len(facts) + len(weights) > LARGEST:
         raise LgfError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
     try:
-        return _build(json.loads(facts), weights)
+        bundle = _build(json.loads(facts), weights)
+        if not known:  # for a model of the package this would only make a search start later
+            _check_sizes(bundle)
+        return bundle
     except LgfError as error:
         reason = str(error).splitlines()[0]  # a grammar's error shows its line below
         raise LgfError(f"the model in {str(folder)!r} {reason}; get it again.") from error
@@ -135,9 +138,7 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     plan = _Plan.read(facts, grammar)
     arrays = _arrays(weights)
     _check(plan.shapes(), arrays)
-    bundle = plan.with_weights(facts, {name: value.astype(np.float32) for name, value in arrays.items()})
-    _check_sizes(bundle)
-    return bundle
+    return plan.with_weights(facts, {name: value.astype(np.float32) for name, value in arrays.items()})
 
 
 def _read_limited(file: Any) -> bytes:

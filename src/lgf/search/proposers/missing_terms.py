@@ -168,14 +168,17 @@ class MissingTermProposer:
         self._languages = {language.frame: language for language in languages}
         self._targets = targets
         self._settings = settings
-        self._columns = {
-            frame: TermColumns(language, targets[frame], settings.vocabulary)
-            for frame, language in self._languages.items()
-        }
+        self._columns: dict[Frame, TermColumns] = {}  # made when first used, after the first equations are fitted
         self._moves: dict[str, list[Move]] = {}
         self._queue: list[tuple[float, int, Frame, Move]] = []  # (priority, number, frame, move)
         self._known: set[str] = set()  # structures of the population
         self._made: set[tuple[frozenset[Expression], Expression]] = set()
+
+    def _columns_of(self, frame: Frame) -> TermColumns:
+        if frame not in self._columns:
+            vocabulary = self._settings.vocabulary
+            self._columns[frame] = TermColumns(self._languages[frame], self._targets[frame], vocabulary)
+        return self._columns[frame]
 
     def tell(self, population: Population) -> None:
         """Ranks the changes of new candidates, and rebuilds the queue by the present ranking."""
@@ -195,7 +198,7 @@ class MissingTermProposer:
                 if looked_at == self._settings.looked_at:
                     continue
                 looked_at += 1
-                self._moves[structure] = moves(candidate, self._targets[frame], self._columns[frame], self._settings)
+                self._moves[structure] = moves(candidate, self._targets[frame], self._columns_of(frame), self._settings)
             for place, move in enumerate(self._moves[structure]):
                 heapq.heappush(self._queue, (place + self._settings.rank_weight * rank, number, frame, move))
                 number += 1
