@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lgf import LatentGrammarFlow
 from lgf.data import Knowledge, Observation, Problem
 from lgf.data.noise import correlation_time
 from lgf.equation.skeleton import Skeleton
@@ -303,3 +304,11 @@ def test_errors_of_the_solver_are_not_taken_for_correlated_noise():
     assert imitation.loss < 1e-6
     assert with_noise_model(imitation, target) is imitation
     assert growth_of(imitation, target) is None
+
+
+def test_a_fit_that_the_slopes_only_promise_is_not_believed():
+    t = np.linspace(0.0, 8.0, 160)
+    rounded = np.array([float(f"{v:.3g}") for v in np.cos(2.0 * t)])
+    # A stiff first-order equation driven by cos(C*t) imitates the oscillator; its linearised fit was taken for real.
+    model = LatentGrammarFlow().fit(t, rounded)
+    assert model.run_.best.skeleton.structure == Skeleton.read("u'' = C*u").structure

@@ -100,10 +100,11 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
         share, length = _likeliest(residuals, (share, length))
     n = target.n_samples
     white = n * math.log(candidate.loss * target.power)
-    gain = white - _length(residuals, share, length) - 2 * math.log(n)
-    rows, _ = whiten(residuals.t, residuals.first, residuals.rows, share, length)
-    # The white part cannot be below the errors of the solver and of rounding, however smooth the residuals are.
-    gain -= max(n * math.log(_least(target) * target.power / max(float(rows[-1] @ rows[-1]), 1e-300)), 0.0)
+    rows, log_determinant = whiten(residuals.t, residuals.first, residuals.rows, share, length)
+    # The white part cannot be below the errors of the solver and of rounding, however smooth the residuals are. The
+    # residuals count as they are: a step that the slopes promise may not exist.
+    squares = max(float(rows[-1] @ rows[-1]), _least(target) * target.power)
+    gain = white - n * math.log(squares) - log_determinant - 2 * math.log(n)
     if not gain > 0:
         return candidate
     variance = float(rows[-1] @ rows[-1]) / max(n - len(x), 1)

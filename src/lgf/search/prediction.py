@@ -270,4 +270,10 @@ def _inverse(covariance: np.ndarray) -> np.ndarray:
 
 
 def _part(problem: Problem, completions: Sequence[Completion], whole: Target, experiments: Sequence[int]) -> Target:
-    return make_target(problem.part(experiments), whole.frame, [completions[i] for i in experiments], noise=whole.noise)
+    """The target of some experiments; all candidates share it."""
+    key = "part", tuple(experiments)
+    if key not in whole.cache:
+        whole.cache[key] = make_target(
+            problem.part(experiments), whole.frame, [completions[i] for i in experiments], noise=whole.noise
+        )
+    return whole.cache[key]
