@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.real.baselines import gaussian_process, naive
+from benchmarks.real.baselines import chosen_in_advance, gaussian_process, naive
 from benchmarks.real.models import from_start, linear
 from benchmarks.real.protocol import FORECAST, LEFT_OUT, Piece, Trial, trials_of
 from benchmarks.real.records import Experiment, held_back, records
@@ -102,3 +102,21 @@ def test_the_summary_counts_wins_by_test_and_by_record():
     assert (s.tests, s.wins, s.records, s.record_wins, s.failures) == (4, 2, 2, 0, 1)
     assert s.ratio == pytest.approx(100.0**0.25)
     assert s.constants == pytest.approx(3.0)
+
+
+def test_the_naive_prediction_is_chosen_on_the_training_part():
+    t = np.arange(20.0)
+    straight = Experiment(t, (2.0 * t)[:, None])
+    piece = Piece(straight.part(t < 15), straight.part(t >= 15), 0)
+    assert chosen_in_advance(Trial("line", FORECAST, ("u",), (piece.seen,), (piece,), (straight,))) == "line"
+    same = [Experiment(t, np.sin(t)[:, None]) for _ in range(3)]
+    left = Piece(same[2].part(t < 6), same[2].part(t >= 6), None)
+    waves = Trial("waves", LEFT_OUT, ("u",), tuple(same[:2]), (left,), tuple(same[:2]))
+    assert chosen_in_advance(waves) == "mean curve"
+    rows = [
+        {"record": "a", "test": FORECAST, "method": "m", "ratio": 0.5, "constants": 2, "seconds": 1.0,
+         "baselines": {"line": 0.4, "last value": 0.1}, "in_advance": "line"},
+    ]  # fmt: skip
+    (s,) = summaries(rows)
+    assert s.ratio_in_advance == pytest.approx(0.125)
+    assert s.advance_wins == 1

@@ -80,6 +80,10 @@ def estimated_lengths(candidate: Candidate, target: Target) -> list[float]:
     root = np.sqrt(target.record.weight[measured] * target.power)
     residual = (target.record.data - solved.values)[measured] * root
     jacobian = solved.jacobian[:, measured] * root
+    sizes = np.maximum(np.abs(jacobian).max(axis=1), 1e-300)  # slopes of an unstable solution may be 1e200
+    if not np.isfinite(sizes).all():
+        return [math.inf] * p
+    jacobian /= sizes[:, None]
     owner = np.repeat(np.arange(target.n_experiments), np.diff(target.record.first))
     experiment = np.broadcast_to(owner[:, None], measured.shape)[measured]
     masks = experiment == np.arange(target.n_experiments)[:, None]
@@ -94,9 +98,10 @@ def estimated_lengths(candidate: Candidate, target: Target) -> list[float]:
         left = max(total - float(step @ (design @ residual)), 1e-12 * total)
         variance = left / max(n - len(design), 1)
         own = slice(0, target.n_experiments)
-        values = candidate.fit.values[j] + step[own]
+        values = candidate.fit.values[j] + step[own] / sizes[j]
         individual = np.concatenate([design[own], jacobian[p:]])  # for given common constants
-        errors = np.sqrt(np.diag(np.linalg.pinv(individual @ individual.T, hermitian=True))[own] * variance)
+        spread = np.diag(np.linalg.pinv(individual @ individual.T, hermitian=True))[own]
+        errors = np.sqrt(np.maximum(spread, 0.0) * variance) / sizes[j]
         mean, deviation = distribution(values, np.where(errors > 0, errors, np.inf))
         gain = n * math.log(left / total) + math.log(target.n_experiments)
         random = random_length(values, errors, mean, deviation, target.experiment_samples)
