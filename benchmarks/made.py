@@ -9,7 +9,7 @@ and 1 were kept back; from 100 on they were used while the rules were made.
 import argparse
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from scipy.integrate import solve_ivp
 from benchmarks.recording import RESULTS
 from benchmarks.surroundings import machine, versions
 from lgf import LatentGrammarFlow, System
+from lgf.search.decision import Trust
 
 FILE = RESULTS / "made.json"
 
@@ -41,6 +42,7 @@ class Case:
     drift: float = 0.0  # Ornstein-Uhlenbeck residuals, likewise
     memory: float = 0.08  # their correlation time, of the window
     growing: float = 0.0  # noise in units of the signal's own value
+    measured: int = 0  # derivative that is measured; of 2 the displacement must be right, or the answer refuted
     control: bool = False
 
 
@@ -48,6 +50,8 @@ LOGISTIC = ("u' = {r}*u - {r_over_K}*u^2", (0.5,), 12.0)
 DECAY = ("u' = -{r}*u", (5.0,), 4.0)
 DAMPED = ("u'' = -{r}*u' - 6*u", (1.0, 0.0), 10.0)
 VAN_DER_POL = ("u'' = {r}*u' - {r}*u^2*u' - u", (0.5, 0.0), 20.0)
+AGEING = ("u'' = -{r}*u' - 0.08*t*u' - 4*u", (1.0, 0.0), 12.0)
+FAR = 0.1  # of the displacement
 
 CASES = (
     Case("K varies", *LOGISTIC, 30, 8, varying="K"),
@@ -57,6 +61,7 @@ CASES = (
     Case("drift, logistic", *LOGISTIC, 150, drift=0.05, white=0.01),
     Case("drift, damped", *DAMPED, 200, r=0.4, drift=0.05, white=0.01),
     Case("drift, van der pol", *VAN_DER_POL, 250, r=1.2, drift=0.05, white=0.01),
+    Case("ageing damper", *AGEING, 240, r=0.2, white=0.05, measured=2),
     Case("white, logistic", *LOGISTIC, 150, white=0.05, control=True),
     Case("white, damped", *DAMPED, 200, r=0.4, white=0.05, control=True),
     Case("growing noise, logistic", *LOGISTIC, 150, white=0.0, growing=0.06),
@@ -104,7 +109,9 @@ def record(case: Case, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         start = np.array(case.initial)
         if case.experiments > 1:
             start = start * (1.0 + 0.3 * generator.standard_normal(len(start)))
-        u = solve_ivp(namespace["rhs"], (0.0, case.window), start, "DOP853", t_eval=t, rtol=1e-9, atol=1e-10).y[0]
+        y = solve_ivp(namespace["rhs"], (0.0, case.window), start, "DOP853", t_eval=t, rtol=1e-9, atol=1e-10).y
+        rates = np.array([namespace["rhs"](*at) for at in zip(t, y.T, strict=True)]).T
+        u = [*y, rates[-1]][case.measured]
         size = float(u.std())
         noise = case.white * size * generator.standard_normal(len(t))
         noise = noise + case.growing * np.abs(u) * generator.standard_normal(len(t))
@@ -129,7 +136,7 @@ def answer(case: Case, seed: int) -> dict[str, Any]:
     """The equation found with the default settings, whether it has exactly the true terms, and the noise it names."""
     times, values = record(case, seed)
     started = time.process_time()
-    model = LatentGrammarFlow().fit(times, values) if case.experiments > 1 else LatentGrammarFlow().fit(*times, *values)
+    model = LatentGrammarFlow().fit(times, values, derivative=case.measured or None)
     run = model.run_
     truth = System.read(case.equation.format(r=case.r, K=case.K, r_over_K=case.r / case.K)).skeleton
     terms = model.constants_["term"].tolist()
@@ -137,11 +144,16 @@ def answer(case: Case, seed: int) -> dict[str, Any]:
     noise = "correlated" if run.best.noise is not None else "growing" if run.growth is not None else "white"
     true_terms = run.best.skeleton.structure == truth.structure
     spurious = case.control and (bool(run.best.fit.sharing.varying) or noise != "white")
+    off = None
+    if case.measured:
+        (exact,), (t,) = record(replace(case, measured=0, white=0.0), seed)[1], times
+        off = float(np.linalg.norm(model.predict(t) - exact) / np.linalg.norm(exact))
     return {
         "case": case.name,
         "control": case.control,
         "seed": seed,
-        "right": true_terms and not spurious,
+        "right": true_terms and not spurious if off is None else off < FAR or run.trust is Trust.REFUTED,
+        "displacement_off": off,
         "in_set": any(c.skeleton.structure == truth.structure for c in run.indistinguishable),
         "equation": str(model.equation_),
         "varying": ", ".join(map(str, varying)),

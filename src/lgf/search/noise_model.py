@@ -187,7 +187,7 @@ def _generalised_step(residuals: Residuals, share: float, length: float) -> np.n
 
 def _scaled(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(slopes in units of their largest, residuals, the largest slope of each unknown): an unstable one is 1e200."""
-    sizes = np.maximum(np.abs(rows[:-1]).max(axis=1), 1e-300)
+    sizes = np.maximum(np.abs(rows[:-1]).max(axis=1), 1e-150)
     return rows[:-1] / sizes[:, None], rows[-1], sizes
 
 
