@@ -16,6 +16,7 @@ COMMANDS = {
     "hidden": ("hidden", "one state measured, another one inferred: is the truth found?"),
     "clean": ("clean", "textbook systems without noise: are the right terms found?"),
     "made": ("made", "made records with varying constants, drift and growing noise: are the right terms found?"),
+    "checks": ("checks", "how much longer a discovery takes with the checks than without them"),
     "bits": ("grammar_bits", "measure a grammar: the bits of true equations or systems"),
     "real": ("real.running", "real records: forecasts and left-out experiments beside naive predictions"),
     "bands": ("bands", "how often 90 % bands hold samples that were not seen"),
