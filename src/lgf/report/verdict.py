@@ -14,8 +14,13 @@ def verdict(run: Run) -> str:
     """One sentence on whether the equation predicts what its fit did not see."""
     prediction = run.best.prediction
     error = None if prediction is None else prediction.error
-    if run.trust is Trust.UNTESTED or prediction is None or error is None:
+    if prediction is None or error is None:
         return "Untested: there are too few samples to see whether the equation predicts what its fit did not see."
+    if run.trust is Trust.UNTESTED:
+        return (
+            "Untested: a part of the data does not determine its constants well enough to predict the rest (off by "
+            f"{percentage(error)} of the signal)."
+        )
     tested = {
         (True, False): "later samples",
         (False, True): "left-out experiments",

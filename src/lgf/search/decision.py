@@ -43,9 +43,11 @@ class Decision:
 
 
 def trust_in(candidate: Candidate, settings: PredictionSettings = PredictionSettings()) -> Trust:
-    """Whether the candidate's predictions are refuted."""
+    """Whether the candidate is refuted by its predictions; those off by more than the signal test nothing."""
     prediction = candidate.prediction
     if prediction is None or math.isnan(prediction.surprise):
+        return Trust.UNTESTED
+    if prediction.surprise <= settings.refuted_above and (prediction.error or 0.0) > settings.worthless_above:
         return Trust.UNTESTED
     return Trust.REFUTED if prediction.surprise > settings.refuted_above else Trust.CONFIRMED
 

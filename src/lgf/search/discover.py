@@ -119,13 +119,17 @@ def discover(
         if progress is not None:
             progress(iteration, candidates)
 
-    def refuted(candidate: Candidate) -> bool:
+    def doubtful(candidate: Candidate) -> bool:
+        """Whether predictions refute it, or the record has no noise: many equations then explain it, few simply."""
+        floor = targets[candidate.skeleton.frame].floor(accuracy)
+        if candidate.loss <= settings.selection.fully_explained * floor:
+            return True
         predicted = with_prediction(candidate, problem, completions, evaluator, settings.prediction)
         return trust_in(predicted, settings.prediction) is Trust.REFUTED
 
     try:
         if schedule:
-            search(evaluator, schedule, limits, population, mapper, record, refuted)
+            search(evaluator, schedule, limits, population, mapper, record, doubtful)
     except KeyboardInterrupt:
         if not len(population):
             raise

@@ -24,6 +24,7 @@ from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper
 from lgf.search.objective import Criterion
 from lgf.search.proposers.basic import propose
+from lgf.search.round_constants import RoundSettings, with_round_constants
 from lgf.settings.ranges import Count, Positive, Weight
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve
@@ -49,6 +50,7 @@ class SelectionSettings:
     n_finalists: Count = 12
     refit: FitSettings = PATIENT  # fit of the finalists
     simplification: SimplifySettings = SimplifySettings()
+    rounding: RoundSettings = RoundSettings()
     bare_mention: Weight = 2.0  # handicap of an equation that contains t
     indistinguishable: Weight = 6.0  # largest difference that the data cannot resolve
     same: Positive = 0.01  # relative difference below which two trajectories are equal
@@ -75,7 +77,11 @@ def finalists(
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
         for c in best
     ]
-    simpler += [p for c in best for p in _without_functions_of_time(c, by_frame.get(c.skeleton.frame))]
+    for c in best:
+        language = by_frame.get(c.skeleton.frame)
+        simpler += _without_functions_of_time(c, language)
+        rounded = with_round_constants(c, settings.rounding) if isinstance(language, Language) else None
+        simpler.append(None if rounded is None else _proposed(rounded, language))
     # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
     possible = [p for p in simpler if p is not None and evaluator.admit(p) is not None]
