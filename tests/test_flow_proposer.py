@@ -139,7 +139,7 @@ def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
 
 def test_the_flow_is_not_asked_for_an_order_that_its_model_does_not_know(stage):
     language, target, _ = stage
-    (make,) = proposers_for(load_grammar("standard")).values()
+    make = proposers_for(load_grammar("standard"))["flow"]
     third = Frame((("u", 3),))
     assert make([replace(language, frame=third)], {third: target}, PRESETS["paper"], 0) is None
     assert make([language], {target.frame: target}, DiscoverySettings(), 0) is not None
