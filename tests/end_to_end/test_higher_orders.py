@@ -12,7 +12,7 @@ from lgf.solver.trajectory import relative_l2
 # the equation, the initial state, and how many evaluations find it
 SYSTEMS = {
     "linear": ("u''' = -0.6*u'' - 1.5*u' - 0.5*u", (1.0, 0.0, 0.0), 20),
-    "jerk": ("u''' = -1.2*u'' - u' + u^2 - 1", (0.0, 0.0, 0.0), 60),
+    "jerk": ("u''' = -1.2*u'' - u' + u^2 - 1", (0.0, 0.0, 0.0), 120),
     "two modes": ("u'''' = -0.7*u''' - 5.1*u'' - 1.5*u' - 4*u", (1.0, 0.0, 0.0, 0.0), 20),
 }
 

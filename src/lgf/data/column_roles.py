@@ -85,7 +85,7 @@ def guess_roles(
     others = [
         k for k in free if table.is_numeric(k) and k not in guesses["weight"] and not _counts_rows(table, names, k)
     ]
-    beside = any(not _is_constant(table, k, positions["experiment"]) for k in others)
+    beside = any(not _is_covariate(table, k, positions["experiment"]) for k in others)
     if positions["weight"] is None and guesses["weight"] and (values is not None or beside):
         positions["weight"] = guesses["weight"][0]
         free.remove(positions["weight"])
@@ -191,10 +191,10 @@ def _counts_rows(table: Table, names: list[str], position: int) -> bool:
 def _guess_values(
     table: Table, names: list[str], free: list[int], experiment: int | None, notes: list[str]
 ) -> tuple[int, ...]:
-    """Every column of numbers that is not empty or constant, does not count rows and does not name experiments."""
+    """Every column of numbers that is not empty or a covariate, does not count rows and does not name experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
     labels = [k for k in numeric if _counts_rows(table, names, k) or names[k] in _NAMES["experiment"]]
-    constant = [k for k in numeric if k not in labels and _is_constant(table, k, experiment)]
+    constant = [k for k in numeric if k not in labels and _is_covariate(table, k, experiment)]
     values = tuple(k for k in numeric if k not in (*labels, *constant))
     if not values:
         values, constant = tuple(k for k in numeric if k not in labels) or tuple(numeric[:1]), []
@@ -212,13 +212,14 @@ def _guess_values(
     return values
 
 
-def _is_constant(table: Table, position: int, experiment: int | None) -> bool:
-    """Whether the column has one value in every experiment, as the weight or the dose of a subject has."""
+def _is_covariate(table: Table, position: int, experiment: int | None) -> bool:
+    """Whether the column has one value in every experiment but not the same in all, as the dose of a subject has."""
+    if experiment is None:
+        return False
     column = table.columns[position]
-    groups = np.zeros(len(column), int)
-    if experiment is not None:
-        _, groups = np.unique(np.asarray(table.columns[experiment], str), return_inverse=True)
-    return all(len(np.unique(own[~np.isnan(own)])) <= 1 for own in (column[groups == g] for g in np.unique(groups)))
+    _, groups = np.unique(np.asarray(table.columns[experiment], str), return_inverse=True)
+    values = [np.unique(own[~np.isnan(own)]) for own in (column[groups == g] for g in np.unique(groups))]
+    return all(len(own) <= 1 for own in values) and len(np.unique(np.concatenate(values))) > 1
 
 
 def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) -> None:
