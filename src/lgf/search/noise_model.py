@@ -30,7 +30,7 @@ class NoiseSettings:
     """When residuals are examined for correlation and growth."""
 
     correlated_above: Positive = 2.0  # correlation time in samples; white noise has 1
-    least_samples: Count = 20  # of a series
+    least_samples: Count = 40  # of a series; in fewer, correlation cannot be told from a wrong equation
     iterations: Count = 4  # of the generalised fit
 
 
