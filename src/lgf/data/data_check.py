@@ -20,7 +20,7 @@ _SHORT_RECORD = 25
 _SAMPLES_PER_SWING = 5.0
 _WIDE_GAP = 8.0  # in usual steps
 _OUTLIER = 8.0  # in standard deviations of the noise
-_LONG_ENOUGH_TO_WANDER = 40
+_LONG_ENOUGH_TO_WANDER = 100  # samples; in shorter records the noise of the correlations hides those of a curve
 _AT_REST = 0.8  # of the record
 _NOISE_ALONE = (0.7, 1.35)  # noise by neighbours in standard deviations; more is an oscillation sampled too slowly
 
