@@ -110,9 +110,10 @@ def test_a_killed_search_leaves_the_page_alive_and_a_stopped_one_its_best(site):
 def test_a_search_outlives_its_server_and_the_next_server_finds_it(tmp_path):
     command = [sys.executable, "-P", "-m", "lgf.cli", "app", "--no-browser", "--port", "0", str(tmp_path)]
     folder = tmp_path / "runs/fall"
+    endless = SearchSettings(max_seconds=3600.0, max_evaluations=None, patience=None, unique_tolerance=0.0)
     request = Request(
         Problem(observations_from_arrays(T, 2 * np.exp(-0.5 * T)), Knowledge(order=2)), load_grammar("standard"),
-        DiscoverySettings(search=SearchSettings(max_seconds=3600.0), selection=SelectionSettings(n_finalists=2)),
+        DiscoverySettings(search=endless, selection=SelectionSettings(n_finalists=2)),
     )  # fmt: skip
     open_run(folder, request)
     first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -121,7 +122,9 @@ def test_a_search_outlives_its_server_and_the_next_server_finds_it(tmp_path):
     try:
         assert first.stdout is not None
         first.stdout.readline()
+        deadline = time.monotonic() + 120
         while not is_locked(folder):
+            assert time.monotonic() < deadline, "the search has not begun, or is over"
             time.sleep(0.05)
     finally:
         first.kill()
