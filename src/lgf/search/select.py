@@ -80,8 +80,9 @@ def finalists(
     for c in best:
         language = by_frame.get(c.skeleton.frame)
         simpler += _without_functions_of_time(c, language)
-        rounded = with_round_constants(c, settings.rounding) if isinstance(language, Language) else None
-        simpler.append(None if rounded is None else _proposed(rounded, language))
+        rounded = with_round_constants(c, settings.rounding)
+        if rounded is not None and isinstance(language, Language):
+            simpler.append(_proposed(rounded, language))
     # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
     possible = [p for p in simpler if p is not None and evaluator.admit(p) is not None]
