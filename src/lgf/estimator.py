@@ -28,6 +28,7 @@ from lgf.report.phase_portrait import phase_portrait
 from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
+from lgf.runs.forecast import forecast
 from lgf.runs.new_experiment import continued
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.request import Request, Run, execute, warn
@@ -230,7 +231,8 @@ class LatentGrammarFlow(BaseEstimator):
     def predict(self, t: Any, experiment: int = 0, interval: float | None = None, *, quantities: bool = False) -> Any:
         """The solution of the equation at the times t, NaN where it blows up: (N,), or (N, n) for n states.
 
-        It starts from the given or fitted initial state of this experiment, with that experiment's forcing. With
+        It starts from the given or fitted initial state of this experiment, with that experiment's forcing. After the
+        last sample, what is left of correlated residuals there is added (`lgf.runs.forecast`). With
         interval=0.9 it is a Prediction (values, lower, upper): a new measurement of the state lies between lower and
         upper with this probability; for a state that was not measured, its value does. t may be a pint quantity. With
         quantities=True the result has units; of several states it is a mapping from names.
@@ -239,7 +241,7 @@ class LatentGrammarFlow(BaseEstimator):
         times = self._times(t)
         give = self._quantities if quantities else self._states
         if interval is None:
-            return give(self.run_.trajectory(experiment, times))
+            return give(forecast(self.run_, experiment, times))
         band = Bands(self.run_).of_experiment(experiment, times, interval)
         return Prediction(*(give(part) for part in band))
 

@@ -123,7 +123,7 @@ def predicted(candidate, error, surprise):
 
 def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     constant, growth, logistic, long = candidates
-    tools = Tools(lambda c: c, list, lambda c: True)
+    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0))
     confirmed = predicted(logistic, 0.02, 1.0)
     decision = decide(confirmed, [confirmed, predicted(long, 0.015, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
     assert decision.best is confirmed
@@ -136,7 +136,7 @@ def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     assert decision.best.skeleton == growth.skeleton, "the simplest within a tenth of the best prediction"
     assert decision.trust is Trust.REFUTED
     assert {c.skeleton for c in decision.indistinguishable} == {growth.skeleton, logistic.skeleton}
-    rejecting = Tools(lambda c: c, list, lambda c: c.skeleton != growth.skeleton)
+    rejecting = tools._replace(accept=lambda c: c.skeleton != growth.skeleton)
     assert decide(refuted, [refuted], pool, rejecting).best.skeleton == logistic.skeleton
 
 
@@ -217,10 +217,21 @@ def test_with_several_experiments_a_much_better_prediction_counts(candidates):
     assert outpredicted(several[0], several, settings)
     assert not outpredicted(several[1], several, settings)
     _, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
-    driven = replace(fitted(evaluator, "u' = C*u*exp(C*t)"), prediction=Prediction(0.09, 0.09, 1.0))
-    assert best_predictors([*several, driven], settings) == [several[1]]
-    much_better = replace(driven, prediction=Prediction(0.05, 0.05, 1.0))
-    assert best_predictors([*several, much_better], settings) == [much_better]
+    driven = replace(fitted(evaluator, "u' = C*u + C*t"), prediction=Prediction(0.09, 0.09, 1.0))
+    assert best_predictors([*several, driven], (0.0, 10.0), settings) == [several[1]]
+    much_better = replace(driven, prediction=Prediction(0.04, 0.04, 1.0))
+    assert best_predictors([*several, much_better], (0.0, 10.0), settings) == [much_better]
+
+
+def test_a_flat_smoothed_curve_does_not_limit_the_slopes_of_a_left_out_experiment():
+    rng, t = np.random.default_rng(4), np.array([0.0, 0.25, 0.5, 1.0, 2.0, 3.5, 5.0, 7.0, 9.0, 12.0, 24.0])
+    curve = np.exp(-0.08 * t) - np.exp(-1.4 * t)
+    records = [(t, a * curve + 0.3 * rng.standard_normal(len(t))) for a in (9.0, 10.0, 11.0, 12.0)]
+    problem, completions, evaluator = setting(*records, order=2)
+    flat = completions[1].trajectory
+    completions[1] = replace(completions[1], trajectory=replace(flat, values=flat.values * [1.0, 0.0, 0.0]))
+    candidate = fitted(evaluator, "u'' = C*u' + C*u")
+    assert with_prediction(candidate, problem, completions, evaluator).prediction.left_out < 0.2
 
 
 def test_nothing_varies_where_the_experiments_agree():

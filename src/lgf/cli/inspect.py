@@ -87,6 +87,7 @@ def simulate(
     from lgf.errors import LgfError
     from lgf.runs.bands import Bands
     from lgf.runs.folder import read_run, write_atomically
+    from lgf.runs.forecast import forecast
     from lgf.solver.trajectory import SolveStatus, Trajectory
 
     result = read_run(run)
@@ -113,7 +114,7 @@ def simulate(
     elif start is not None:
         solved = result.simulate(t, start, parse_inputs(forcing) or None)
     else:
-        solved = result.trajectory(0, t)
+        solved = forecast(result, 0, t)
     text = _csv(solved, ends)
     if out is None:
         typer.echo(text, nl=False)

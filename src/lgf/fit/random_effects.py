@@ -48,6 +48,6 @@ def random_length(
     """
     if not deviation > 0.0:
         return 0.0
-    ratio = np.where(np.isfinite(errors), deviation / np.maximum(errors, 1e-300), 0.0)
+    ratio = np.where(np.isfinite(errors), deviation / np.maximum(errors, 1e-100 * deviation), 0.0)
     each = ((values - mean) / deviation) ** 2 + np.log1p(ratio**2)
     return float(np.sum(each if samples is None else np.minimum(each, np.log(np.maximum(samples, 1)))))

@@ -18,7 +18,8 @@ from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats takes long 
 from lgf.data.experiments import ForcingLike
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
-from lgf.runs.posterior import Posterior, make_posterior, relative_noise
+from lgf.runs.forecast import forecast, relative_noise
+from lgf.runs.posterior import Posterior, make_posterior
 from lgf.runs.request import Run
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import Initial, state_vector
@@ -59,9 +60,9 @@ class Bands:
         return make_mixture(self.run)
 
     def of_experiment(self, experiment: int, t: ArrayLike | None, interval: float) -> Band:
-        """The band around the solution for this experiment, at its times or at t."""
+        """The band around the forecast for this experiment, at its times or at t."""
         check_interval(interval)
-        trajectory = self.run.trajectory(experiment, t)
+        trajectory = forecast(self.run, experiment, t)
         unique, inverse = np.unique(trajectory.t, return_inverse=True)
         parts = [p.of_experiment(experiment, unique) for p in self.mixture.posteriors]
         return self._band(trajectory, [(m[inverse], v[inverse]) for m, v in parts], interval)

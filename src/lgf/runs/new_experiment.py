@@ -2,7 +2,8 @@
 
 Its initial state, and the constants that vary by experiment, are those that explain the first samples and are usual
 among the experiments of the data: squared residuals and squared distances from the mean, each in units of its standard
-deviation, have the smallest sum. With fewer than three experiments nothing is known about what is usual.
+deviation, have the smallest sum. With fewer than three experiments nothing is known about what is usual. After the
+last of its samples, what is left of correlated residuals there is added (`lgf.runs.forecast`).
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.expression.frame import Variable
 from lgf.fit.starts import starts_of
+from lgf.runs.forecast import Remainder, expected_residuals, residual_series
 from lgf.runs.posterior import make_posterior
 from lgf.runs.request import Run
 from lgf.solver.solve import solve
@@ -32,7 +34,7 @@ def continued(
     t: ArrayLike,
     forcing: ForcingLike | Mapping[str, ForcingLike] = None,
 ) -> Trajectory:
-    """The solution at times t of the new experiment whose first samples are `seen`."""
+    """The forecast at times t of the new experiment whose first samples are `seen`."""
     times = np.asarray(t, float)
     if len(times) and times.min() < seen.t[0]:
         raise LgfError(f"t begins at {times.min():.6g}, before the first sample at {seen.t[0]:.6g}; leave that out.")
@@ -75,9 +77,17 @@ def continued(
             fits.append(least_squares(residuals, x, x_scale=size, max_nfev=_EVALUATIONS))
         best = min(fits, key=lambda found: found.cost)
         trajectory = solved(best.x, every)
+    at = np.searchsorted(every, seen.t)
+    left = {}
+    for variable, remainder in posterior.remainders.items():
+        series = residual_series(run, seen, variable, trajectory[variable][at])
+        if len(series.t):
+            level = remainder.process.level(*series)
+            left[variable] = Remainder(remainder.process, series.t[-1:], np.array([level]))
+    values = trajectory.values + expected_residuals(run, left, 0, trajectory)
     rows = np.searchsorted(every, times)
     columns = {name: column[rows] for name, column in trajectory.inputs.items()}
-    return Trajectory(times, trajectory.values[rows], trajectory.variables, columns, trajectory.status, trajectory.end)
+    return Trajectory(times, values[rows], trajectory.variables, columns, trajectory.status, trajectory.end)
 
 
 def _guesses(run: Run, seen: Observation, initial: np.ndarray) -> list[np.ndarray]:

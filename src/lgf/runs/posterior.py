@@ -17,10 +17,12 @@ from lgf.data.observation import Observation
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
+from lgf.runs.forecast import Remainder, expected_residuals, relative_noise, remainders, residual_series
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
+from lgf.solver.trajectory import Trajectory
 
 _STEP = 1e-4  # relative step of the derivatives by the unknowns
 _WIDEST = 100.0  # prior deviation of an unknown, in units of its value: what the data do not determine stays finite
@@ -43,11 +45,17 @@ class Posterior:
     freedom: int  # degrees of freedom of the residuals
     correlation: float  # time over which residuals are correlated, in samples; at least 1
     information: np.ndarray
+    remainders: Mapping[Variable, Remainder]  # of correlated residuals, after the last sample
 
     def of_experiment(self, experiment: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(mean, variance) of the columns [N, column] at times t of an experiment of the data; NaN where not solved."""
+        """(mean, variance) of the columns [N, column] at times t of an experiment of the data; NaN where not solved.
+
+        The mean is that of a forecast: after the last sample it has what is left of the residuals there.
+        """
         mean, jacobian = self._sensitivity(experiment, t)
-        return mean, _spread(jacobian, self._own_covariance(experiment))
+        solved = Trajectory(t, mean, self.candidate.skeleton.frame.columns)
+        expected = expected_residuals(self.run, self.remainders, experiment, solved)
+        return mean + expected, _spread(jacobian, self._own_covariance(experiment))
 
     def of_simulation(
         self, t: np.ndarray, start: np.ndarray, inputs: Mapping[str, Forcing], experiment: int | None = None
@@ -160,7 +168,7 @@ def make_posterior(run: Run, candidate: Candidate) -> Posterior | None:
     deviation = np.zeros(skeleton.n_constants)
     for varying in fit.sharing.varying:
         deviation[varying.constant] = varying.deviation if np.isfinite(varying.deviation) else 0.0
-    bare = Posterior(run, candidate, constants, deviation, {}, 1, 1.0, np.zeros((len(constants), 0, 0)))
+    bare = Posterior(run, candidate, constants, deviation, {}, 1, 1.0, np.zeros((len(constants), 0, 0)), {})
     solved = [bare._sensitivity(e, observation.t) for e, observation in enumerate(observations)]
     if not all(np.all(np.isfinite(mean)) and np.all(np.isfinite(jacobian)) for mean, jacobian in solved):
         return None
@@ -179,7 +187,8 @@ def make_posterior(run: Run, candidate: Candidate) -> Posterior | None:
                 _inverse(whole[np.ix_(others, others)]) @ whole[np.ix_(others, common)]
             )
         information[e][np.ix_(common, common)] = reduced
-    return Posterior(run, candidate, constants, deviation, noise, freedom, correlation, information)
+    left = remainders(run, skeleton.frame.columns, means)
+    return Posterior(run, candidate, constants, deviation, noise, freedom, correlation, information, left)
 
 
 def _unknown(skeleton: Skeleton, observation: Observation) -> np.ndarray:
@@ -215,15 +224,6 @@ def _derivatives(
         below[k] -= step
         jacobian[:, :, k] = (solution(above) - solution(below)) / (2 * step)
     return mean, jacobian
-
-
-def relative_noise(run: Run, variable: Variable, values: np.ndarray) -> np.ndarray:
-    """The deviation of the noise at these values of a measured variable, relative to that at 0; 1 if it is constant."""
-    if run.growth is None:
-        return np.ones(len(values))
-    measured = [column for o in run.request.problem.observations if (column := o.column(variable)) is not None]
-    size = float(np.sqrt(np.nanmean(np.concatenate(measured) ** 2))) if measured else 1.0
-    return np.sqrt(1.0 + (run.growth * values / max(size, 1e-300)) ** 2)
 
 
 def _weights(
@@ -268,11 +268,9 @@ def _residuals(
     n_unknown = int(np.count_nonzero(deviation == 0)) + len(observations) * int(np.count_nonzero(deviation))
     for observation, mean in zip(observations, means, strict=True):
         n_unknown += len(_unknown(skeleton, observation))
-        for j, variable in enumerate(observation.columns):
-            weight = np.ones(len(observation)) if observation.weights is None else observation.weights[:, j]
-            solved = mean[:, columns.index(variable)]
-            error = (observation.values[:, j] - solved) * np.sqrt(weight) / relative_noise(run, variable, solved)
-            residuals.setdefault(variable, []).append(error[~np.isnan(error) & (weight > 0)])
+        for variable in observation.columns:
+            series = residual_series(run, observation, variable, mean[:, columns.index(variable)])
+            residuals.setdefault(variable, []).append(series.residuals)
     n_samples = sum(len(part) for parts in residuals.values() for part in parts)
     freedom = max(n_samples - n_unknown, _FEW)
     noise = {}

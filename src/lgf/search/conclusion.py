@@ -82,6 +82,7 @@ def conclude(
         lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction),
         lambda candidates: refined(candidates, evaluator, mapper, selection),
         accept,
+        targets[best.skeleton.frame].window,
     )
     prediction = settings.prediction
     if problem.hidden:

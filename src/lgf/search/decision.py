@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from lgf.equation.time_dependence import foreseeable
 from lgf.search.candidate import Candidate, Population
 from lgf.search.prediction import PredictionSettings
 
@@ -22,6 +23,7 @@ class Tools(NamedTuple):
     predict: Callable[[Candidate], Candidate]  # the candidate with its prediction
     refine: Callable[[Sequence[Candidate]], list[Candidate]]  # refits candidates that are no finalists
     accept: Callable[[Candidate], bool]  # the check by an independent solver
+    window: tuple[float, float]  # first and last time of the data
 
 
 class Trust(StrEnum):
@@ -73,7 +75,7 @@ def decide(
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
         return Decision(best, trust, equals, ladder(pool, best, settings))
     pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
-    near = sorted(best_predictors(pool, settings), key=lambda c: simplicity(c, settings))
+    near = sorted(best_predictors(pool, tools.window, settings), key=lambda c: simplicity(c, settings))
     chosen = next((c for c in near if tools.accept(c)), best)
     equals = tuple(near) if chosen in near else (chosen, *near)
     return Decision(chosen, trust_in(chosen, settings), equals, ladder(pool, chosen, settings))
@@ -90,16 +92,18 @@ def outpredicted(best: Candidate, others: Sequence[Candidate], settings: Predict
     return _error(best) > settings.outpredicted_above * min(map(_error, others), default=math.inf)
 
 
-def best_predictors(pool: Sequence[Candidate], settings: PredictionSettings) -> list[Candidate]:
+def best_predictors(
+    pool: Sequence[Candidate], window: tuple[float, float], settings: PredictionSettings
+) -> list[Candidate]:
     """The equations whose predictions count as equal to the best ones.
 
-    Those without time are preferred if the best of them is not much worse: within the window a term in t can replace
-    any smooth term, but beyond it goes on as it likes.
+    Those whose dependence on time can be foreseen, such as those without time, are preferred if the best of them is not
+    much worse.
     """
-    autonomous = [c for c in pool if c.skeleton.autonomous]
+    tame = [c for c in pool if foreseeable(c.skeleton, c.fit.values, window)]
     smallest = min(map(_error, pool))
-    if min(map(_error, autonomous), default=math.inf) <= settings.autonomous_within * smallest:
-        pool, smallest = autonomous, min(map(_error, autonomous))
+    if min(map(_error, tame), default=math.inf) <= settings.foreseeable_within * smallest:
+        pool, smallest = tame, min(map(_error, tame))
     return [c for c in pool if _error(c) <= settings.near_best * smallest]
 
 

@@ -40,7 +40,6 @@ class Residuals(NamedTuple):
     t: np.ndarray  # [M]
     first: np.ndarray  # [series + 1]
     rows: np.ndarray  # [P + 1, M] slopes with respect to the unknowns, then the residuals, in units of the noise
-    fitted: np.ndarray  # [M] solved values, in units of their root mean square
 
     @property
     def values(self) -> np.ndarray:
@@ -59,7 +58,7 @@ def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
     solved = solve_with_jacobian(fitting, x)
     if not (solved.reached.all() and np.isfinite(solved.jacobian).all()):
         return None
-    times, rows, fitted, lengths = [], [], [], []
+    times, rows, lengths = [], [], []
     for e in range(target.n_experiments):
         for d in target.measured:
             part = slice(int(record.first[e]), int(record.first[e + 1]))
@@ -67,14 +66,13 @@ def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
             if not len(present):
                 continue
             root = np.sqrt(record.weight[present, d] * target.power)
-            values = solved.values[present, d]
-            both = np.vstack([solved.jacobian[:, present, d], record.data[present, d] - values])
+            errors = record.data[present, d] - solved.values[present, d]
+            both = np.vstack([solved.jacobian[:, present, d], errors])
             times.append(record.t[present])
             rows.append(both * root)
-            fitted.append(values / target.scales[d])
             lengths.append(len(present))
     first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Residuals(np.concatenate(times), first, np.concatenate(rows, axis=1), np.concatenate(fitted))
+    return Residuals(np.concatenate(times), first, np.concatenate(rows, axis=1))
 
 
 def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings()) -> Candidate:
@@ -90,14 +88,14 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     residuals = residuals_of(fitting, x)
     if residuals is None or correlation_time(residuals.series) < settings.correlated_above:
         return candidate
-    share, length = _likeliest(residuals)
+    share, length = likeliest_process(residuals)
     for _ in range(settings.iterations):
         step = _generalised_step(residuals, share, length)
         moved = residuals_of(fitting, x + step)
-        if moved is None or _length(moved, share, length) >= _length(residuals, share, length):
+        if moved is None or process_length(moved, share, length) >= process_length(residuals, share, length):
             break
         x, residuals = x + step, moved
-        share, length = _likeliest(residuals, (share, length))
+        share, length = likeliest_process(residuals, (share, length))
     n = target.n_samples
     white = n * math.log(candidate.loss * target.power)
     rows, log_determinant = whiten(residuals.t, residuals.first, residuals.rows, share, length)
@@ -170,7 +168,7 @@ def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem
     return replace(problem, observations=tuple(observations))
 
 
-def _length(residuals: Residuals, share: float, length: float) -> float:
+def process_length(residuals: Residuals, share: float, length: float) -> float:
     """N ln(generalised sum of squares at the best nearby unknowns) + the logarithm of the determinant."""
     rows, log_determinant = whiten(residuals.t, residuals.first, residuals.rows, share, length)
     slopes, r, _ = _scaled(rows)
@@ -196,13 +194,13 @@ def _regression(slopes: np.ndarray, moments: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(gram + np.diag(1e-9 * np.maximum(np.diag(gram), 1e-300)), moments, rcond=None)[0]
 
 
-def _likeliest(residuals: Residuals, start: tuple[float, float] | None = None) -> tuple[float, float]:
+def likeliest_process(residuals: Residuals, start: tuple[float, float] | None = None) -> tuple[float, float]:
     """(share, correlation time) of the likeliest Ornstein-Uhlenbeck process beside white noise of variance 1."""
     spacing = float(np.median(np.diff(residuals.t)[np.diff(residuals.t) > 0]))
     window = float(np.ptp(residuals.t))
 
     def value(z: np.ndarray) -> float:
-        return _length(residuals, math.exp(z[0]), math.exp(z[1]))
+        return process_length(residuals, math.exp(z[0]), math.exp(z[1]))
 
     limits = [(-4.0, 9.0), (math.log(0.3 * spacing), math.log(2.0 * window))]
     if start is None:

@@ -47,7 +47,7 @@ class PredictionSettings:
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
     outpredicted_above: Annotated[float, Field(ge=1.0)] = 1.5  # times the best error, if there are several experiments
     near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal
-    autonomous_within: Annotated[float, Field(ge=1.0)] = 1.3  # the same for equations without time, which are preferred
+    foreseeable_within: Annotated[float, Field(ge=1.0)] = 2.0  # the same for those whose part of time can be foreseen
     bits_per_constant: Weight = 3.0  # in the order of simplicity
     bits_per_order: Weight = 3.0
     n_first_order: Count = 6  # autonomous equations of first order among those compared
@@ -274,7 +274,10 @@ def _part(problem: Problem, completions: Sequence[Completion], whole: Target, ex
     """The target of some experiments; all candidates share it."""
     key = "part", tuple(experiments)
     if key not in whole.cache:
-        whole.cache[key] = make_target(
+        part = make_target(
             problem.part(experiments), whole.frame, [completions[i] for i in experiments], noise=whole.noise
         )
+        # The smoothed curve of one experiment may be flat, and then any slope would count as a blow-up.
+        limit = np.maximum(part.record.limit, whole.record.limit)
+        whole.cache[key] = replace(part, record=part.record._replace(limit=limit))
     return whole.cache[key]
