@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.given_equations import fitted
 
 from lgf.runs.forecast import Process, Series, forecast, process_of
-from tests.given_equations import fitted
 
 T = np.linspace(0.0, 10.0, 110)
 SEEN = T <= 7.5
