@@ -279,5 +279,40 @@ def test_experiments_below_each_other_are_told_apart():
     assert [o.t.tolist() for o in reading.observations] == [[10, 20, 30, 40, 50]] * 2
     assert [str(v) for v in reading.observations[0].columns] == ["u"]
     assert "Column 'Tree' tells the experiments apart (guessed)." in reading.notes
-    assert "Not used: column 'dose', which is the same in every experiment." in reading.notes
+    assert "Not used: column 'dose', which does not change within an experiment." in reading.notes
     assert "Left out: experiment '3', which has 2 samples." in reading.notes
+
+
+def test_times_of_a_clock_and_cycle_numbers_of_a_plate_reader():
+    table = {"Cycle Nr.": [1, 2, 3, 4, 5] * 2, "Well": ["A1"] * 5 + ["A2"] * 5, "OD": [0.1, 0.2, 0.4, 0.7, 0.9] * 2}
+    table["Time"] = ["0:00:00", "0:30:00", "1:00:30.5", "23:59:59", "24:00:00"] * 2
+    reading = read_observations(table, experiment="Well")
+    assert reading.observations[1].t.tolist() == [0.0, 1800.0, 3630.5, 86399.0, 86400.0]
+    assert reading.observations[0].states == ("u",)
+    assert "Not used: column 'Cycle Nr.'." in reading.notes
+    table["Time"][7] = "~End"
+    with pytest.raises(LgfError, match=r"holds '~End' \(row 8\), which is not a time such as 0:03:00"):
+        read_observations(table, experiment="Well")
+
+
+def test_what_is_guessed_from_a_name_is_told_with_a_way_out():
+    t = np.arange(8.0)
+    reading = read_observations({"t": t, "size": t**2, "f": np.cos(t)})
+    assert any(note.startswith("Column 'f' is a known input, guessed from its name; if") for note in reading.notes)
+    assert "Column 'size' is called u." in reading.notes
+    assert read_observations({"t": t, "size": t**2, "f": np.cos(t)}, value=["size", "f"]).observations[0].inputs == {}
+    reading = read_observations({"rownames": t, "a": -t, "b": np.cos(t)})
+    assert "Time is column 'rownames' (guessed), which counts the rows: no other looks like time." in reading.notes
+
+
+def test_dates_out_of_order_are_told_as_dates():
+    table = {"date": ["2001-11-01", "1975-07-01", "1976-01-01", "1980-01-01", "1981-01-01"], "u": [1.0, 2, 3, 4, 5]}
+    with pytest.raises(LgfError, match=r"go back from 2001-11-01 to 1975-07-01 \(row 2\); sort the rows by date"):
+        read_observations(table)
+
+
+def test_a_title_above_the_header_is_told(tmp_path):
+    file = tmp_path / "plate.txt"
+    file.write_text("BLOCKS= 1\t\t\t\nPlate1\t\tx\ty\nTime\tA1\tA2\tA3\n" + "a\t1\t2\t3\n" * 9)
+    with pytest.raises(LgfError, match=r"names 1 of 4 columns; delete the lines above the line that names"):
+        read_observations(file)

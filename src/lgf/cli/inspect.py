@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lgf.solver.trajectory import Trajectory
 
 MOST_TIMES = 10_000_000
+MOST_LISTED = 6  # experiments that `check` describes
 
 
 def check(
@@ -55,12 +56,14 @@ def check(
     typer.echo(
         f"States: {', '.join(problem.states)}." + f" Inputs: {', '.join(problem.inputs)}." * bool(problem.inputs)
     )
-    for number, observation in enumerate(problem.observations, start=1):
+    for number, observation in enumerate(problem.observations[:MOST_LISTED], start=1):
         *others, last = map(str, observation.columns)
         measured = f"{', '.join(others)} and {last}" if others else last
         start, stop = observation.window
         name = observation.name or f"Experiment {number}"
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
+    if (more := len(problem.observations) - MOST_LISTED) > 0:
+        typer.echo(f"... and {more} more.")
     findings = check_problem(problem)
     show_findings(findings, make_console())
     for finding in findings:

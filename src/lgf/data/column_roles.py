@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.column_variables import column_variables, plain_name, variable_name
+from lgf.data.column_variables import DEFAULT_STATE, column_variables, plain_name, variable_name
 from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
@@ -63,7 +63,8 @@ def guess_roles(
     time_position = positions["time"]
     if time_position is None:
         time_position = _guess_time(table, names, free)
-        notes.append(f"Time is column {quoted(table.names[time_position])} (guessed).")
+        counted = ", which counts the rows: no other looks like time" * _counts_rows(table, names, time_position)
+        notes.append(f"Time is column {quoted(table.names[time_position])} (guessed){counted}.")
         free.remove(time_position)
     if positions["experiment"] is None and not _increases(table, time_position):
         column = next((k for k in free if names[k] in _NAMES["experiment"]), None)
@@ -80,8 +81,11 @@ def guess_roles(
     rest = [k for k in free if k not in guesses["input"]]
     if not inputs and guesses["input"] and (values is not None or rest):
         inputs, free = tuple(guesses["input"]), rest
-        what = "input" if len(inputs) > 1 else "forcing"
-        notes += [f"Column {quoted(table.names[k])} is the {what} (guessed)." for k in inputs]
+        notes += [
+            f"Column {quoted(table.names[k])} is a known input, guessed from its name; if it is a state, name every "
+            "measured column (--value, or its role on the page)."
+            for k in inputs
+        ]
     others = [
         k for k in free if table.is_numeric(k) and k not in guesses["weight"] and not _counts_rows(table, names, k)
     ]
@@ -97,12 +101,11 @@ def guess_roles(
     _check_distinct(table, [time_position, *values, *inputs, *others])
     variables = column_variables([table.names[k] for k in values], derivative, by_name)
     _check_number(table, variables, guessed)
-    if derivative is None:
-        notes += [
-            f"Column {quoted(table.names[k])} was taken for {variable}, by its name."
-            for k, variable in zip(values, variables, strict=True)
-            if variable.derivative > 0
-        ]
+    for k, variable in zip(values, variables, strict=True):
+        if variable.derivative > 0 and derivative is None:
+            notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
+        elif variable.name == DEFAULT_STATE and names[k] != DEFAULT_STATE:
+            notes.append(f"Column {quoted(table.names[k])} is called {variable}.")
     input_names = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
     duplicate = next((name for name in input_names if input_names.count(name) > 1), None)
     if duplicate is not None:
@@ -140,6 +143,12 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
         candidates = repeated[:1] + candidates
     if candidates:
         return candidates[0]
+    if sum(name.startswith("column ") for name in names) > len(names) / 2:  # a title was taken for the header
+        raise LgfError(
+            f"no column of {table.source} looks like time, and its header {quoted(table.names[0])} names "
+            f"{sum(not name.startswith('column ') for name in names)} of {len(names)} columns; delete the lines above "
+            "the line that names the columns."
+        )
     raise LgfError(
         f"no column of {table.source} looks like time; name it, the columns are "
         f"{', '.join(map(quoted, table.names[:12]))}."
@@ -180,12 +189,15 @@ def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False)
 
 
 def _counts_rows(table: Table, names: list[str], position: int) -> bool:
-    """Whether the column only counts the rows, as a table that was written with its index does."""
-    called = names[position] in _NAMES["row"] or re.fullmatch(r"(column \d+|unnamed: \d+|)", names[position])
+    """Whether the column only counts the rows, of the table or of each experiment, as an index or a cycle number."""
+    named = not _NAMES["row"].isdisjoint(re.split(r"[ _.]+", names[position]))
+    called = named or re.fullmatch(r"(column \d+|unnamed: \d+|)", names[position])
     if not called or not table.is_numeric(position) or len(table) == 0:
         return False
     column = table.columns[position]
-    return bool(column[0] in (0.0, 1.0) and np.array_equal(column, column[0] + np.arange(len(table))))
+    steps = np.diff(column)
+    anew = (column[1:] == column[0]) & (steps < 0.0)
+    return bool(column[0] in (0.0, 1.0) and np.all((steps == 1.0) | anew))
 
 
 def _guess_values(
@@ -203,9 +215,9 @@ def _guess_values(
             table.numbers(free[0])
         raise LgfError(f"{table.source} has no column of numbers beside time; give one with the measured values.")
     notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
-    for k in constant:
-        where = "in every experiment" if experiment is not None else "everywhere"
-        notes.append(f"Not used: column {quoted(table.names[k])}, which is the same {where}.")
+    notes += [
+        f"Not used: column {quoted(table.names[k])}, which does not change within an experiment." for k in constant
+    ]
     unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant)]
     if unused:
         notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")

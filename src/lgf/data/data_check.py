@@ -246,6 +246,7 @@ def _level_findings(
                 f"{name} takes only {len(np.unique(y))} different values; the sensor may be too coarse or clipped.",
             ),
         )
+        return  # few values look like rest
     late = y[-max(len(y) // 10, 3) :]
     moving = np.abs(y - np.median(late)) > max(4 * noise, 0.01 * float(np.ptp(y)))
     last = int(np.flatnonzero(moving)[-1]) if moving.any() else 0

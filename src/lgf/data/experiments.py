@@ -1,5 +1,6 @@
 """Observations from tables and arrays."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from lgf.expression.parse import ReadingError
 from lgf.solver.forcing import Forcing
 
 MOST_EXPERIMENTS = 1_000
+_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")  # two parts may be h:mm or m:ss
 
 ForcingLike = Forcing | str | Callable[[float], float] | Sequence[float] | np.ndarray | None
 
@@ -55,7 +57,7 @@ def read_observations(
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name)
     groups, short = _long_enough(_experiments(table, roles.experiment))
     initials = _initials(initial, len(groups))
-    t, time_notes = _times(table, roles.time)
+    t, time_notes = _times(table, roles.time, one_experiment=roles.experiment is None)
     values = np.column_stack([table.numbers(k) for k in roles.values])
     inputs = {name: table.numbers(k) for name, k in roles.inputs}
     weights = None if roles.weight is None else table.numbers(roles.weight)
@@ -226,17 +228,41 @@ def _is_list(values: Any) -> bool:
     )
 
 
-def _times(table: Table, position: int) -> tuple[np.ndarray, list[str]]:
-    """The times as numbers (dates in seconds from the first one), and notes."""
-    column = table.columns[position]
+def _times(table: Table, position: int, one_experiment: bool) -> tuple[np.ndarray, list[str]]:
+    """The times as numbers (of clocks in seconds, of dates in seconds from the first one), and notes."""
+    column, name = table.columns[position], quoted(table.names[position])
     if table.is_numeric(position):
         return table.numbers(position), []
+    if _CLOCK.fullmatch(str(column[0])):
+        return _clock_seconds(table, position), [f"The times in {name} are hours:minutes:seconds; t counts seconds."]
     try:
         dates = column if column.dtype.kind in "Mm" else np.array([str(c) for c in column], dtype="datetime64[us]")
     except ValueError:
         return table.numbers(position), []
     seconds = (dates - dates[0]) / np.timedelta64(1, "s")
-    return seconds, [f"The times in {quoted(table.names[position])} are dates; t counts seconds from the first one."]
+    back = np.flatnonzero(np.diff(seconds) < 0)
+    if one_experiment and len(back):
+        row = back[0] + 1
+        raise LgfError(
+            f"the dates in {name} go back from {column[row - 1]} to {column[row]} ({table.place(row)}); sort the rows by "
+            "date, or name the column that tells experiments apart."
+        )
+    return seconds, [f"The times in {name} are dates; t counts seconds from the first one."]
+
+
+def _clock_seconds(table: Table, position: int) -> np.ndarray:
+    """The seconds of a column of times such as 0:03:00."""
+    seconds = np.empty(len(table))
+    for row, cell in enumerate(table.columns[position]):
+        found = _CLOCK.fullmatch(str(cell))
+        if found is None:
+            raise LgfError(
+                f"column {quoted(table.names[position])} of {table.source} holds {quoted(str(cell))} "
+                f"({table.place(row)}), which is not a time such as 0:03:00; correct it, or delete the line."
+            )
+        hours, minutes, rest = map(float, found.groups())
+        seconds[row] = 3600 * hours + 60 * minutes + rest
+    return seconds
 
 
 def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:

@@ -48,6 +48,10 @@ class Table:
             f"its columns are {', '.join(map(quoted, self.names[:12]))}."
         )
 
+    def place(self, row: int) -> str:
+        """Where a user finds this row: its line in the file, if there is one."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
     def is_numeric(self, position: int) -> bool:
         """Whether the column holds numbers only."""
         return self.columns[position].dtype.kind == "f"
@@ -58,9 +62,9 @@ class Table:
         if self.is_numeric(position):
             return column
         row = next(i for i, cell in enumerate(column) if not isinstance(cell, float) and to_number(str(cell)) is None)
-        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
         raise LgfError(
-            f"column {quoted(self.names[position])} of {self.source} holds {quoted(str(column[row]))} ({where}), "
+            f"column {quoted(self.names[position])} of {self.source} holds {quoted(str(column[row]))} "
+            f"({self.place(row)}), "
             "which is not a number; correct it, or leave the cell empty if the value is missing."
         )
 
