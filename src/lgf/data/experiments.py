@@ -244,8 +244,8 @@ def _times(table: Table, position: int, one_experiment: bool) -> tuple[np.ndarra
     if one_experiment and len(back):
         row = back[0] + 1
         raise LgfError(
-            f"the dates in {name} go back from {column[row - 1]} to {column[row]} ({table.place(row)}); sort the rows by "
-            "date, or name the column that tells experiments apart."
+            f"the dates in {name} go back from {column[row - 1]} to {column[row]} ({table.place(row)}); sort the "
+            "rows by date, or name the column that tells experiments apart."
         )
     return seconds, [f"The times in {name} are dates; t counts seconds from the first one."]
 
