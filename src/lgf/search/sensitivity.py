@@ -15,8 +15,8 @@ import numpy as np
 
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
-from lgf.solver.kernels.machine import BLOCK, WIDE, Program, evaluate_wide
-from lgf.solver.kernels.response import respond
+from lgf.solver.kernels.machine import BLOCK, WIDE, Program, Programs, evaluate_wide
+from lgf.solver.kernels.response import add_products, respond
 from lgf.solver.program import CompiledEquation, compile_skeleton
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus
@@ -81,6 +81,29 @@ class Linearisation:
             )  # fmt: skip
             first += len(self.measured) * (part.end - part.begin)
         return out
+
+    def products(
+        self, programs: Programs, owner: np.ndarray, values: np.ndarray, vectors: np.ndarray, largest: float = 1e12
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(squares [c], inner products [c, k] with the vectors [k, row]) of responses to terms in the only equation.
+
+        Term c is program owner[c] with the constants values[c]; one that is not below `largest` everywhere has zeros.
+        """
+        squares, products = np.zeros(len(owner)), np.zeros((len(owner), len(vectors)))
+        sound, first = np.ones(len(owner), bool), 0
+        for part in self.parts:
+            along = slice(part.begin, part.end)
+            last = first + len(self.measured) * (part.end - part.begin)
+            add_products(
+                programs, owner, values, self.t[along], np.ascontiguousarray(self.columns[:, along]),
+                np.ascontiguousarray(self.inputs[:, along]), largest, part.transition, part.sensitivity, part.steps, 0,
+                self.rates[0], self.measured, part.scale, np.ascontiguousarray(vectors[:, first:last].T), sound,
+                squares, products,
+            )  # fmt: skip
+            first = last
+        squares[~sound] = 0.0
+        products[~sound] = 0.0
+        return squares, products
 
 
 def linearise(candidate: Candidate, target: Target) -> Linearisation | None:

@@ -13,10 +13,9 @@ from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import header_parts
 from lgf.language.language import Language
 from lgf.language.term_dictionary import term_dictionary
-from lgf.search.sensitivity import Linearisation
 from lgf.settings.ranges import Count, Weight
 from lgf.solver.constant_roles import role_of
-from lgf.solver.kernels.machine import BLOCK, Programs, evaluate_each
+from lgf.solver.kernels.machine import Programs
 from lgf.solver.program import Program, compile_expression
 
 
@@ -40,7 +39,7 @@ class CompiledTerm:
 
 
 class TermColumns:
-    """The terms and divisors of a language, evaluated along a trajectory. A divisor is a term in u^(n)."""
+    """The terms and divisors of a language, as programs with trial values. A divisor is a term in u^(n)."""
 
     def __init__(self, language: Language, target: Target, settings: TermColumnSettings = TermColumnSettings()):
         grammar, allowed = language.grammar, language.allowed
@@ -65,16 +64,8 @@ class TermColumns:
             for divisor, (cost, _) in headers.items()
             if (h := _varying_part(divisor)) is not None
         )
-        self._programs, self._owner, self._values = _concatenate([*self.terms, *(term for _, term in self.divisors)])
-
-    def columns(self, line: Linearisation) -> tuple[np.ndarray, np.ndarray]:
-        """(columns [block, N, BLOCK] of terms, then divisors, along the trajectory; the owner [c] of each).
-
-        A column is zero if it is undefined somewhere, or pads the last block.
-        """
-        out = np.zeros((-(-len(self._owner) // BLOCK), len(line.t), BLOCK))
-        evaluate_each(self._programs, self._owner, self._values, line.t, line.columns, line.inputs, 1e12, out)
-        return out, self._owner
+        # of terms, then divisors: programs, the term of each column, its constants
+        self.programs, self.owner, self.values = _concatenate([*self.terms, *(term for _, term in self.divisors)])
 
 
 def _concatenate(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, np.ndarray]:

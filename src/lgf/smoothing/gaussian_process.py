@@ -12,11 +12,10 @@ likelihood.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, get_lapack_funcs
-from scipy.optimize import minimize
 
 from lgf.smoothing.rows import Rows
 
@@ -32,7 +31,9 @@ _NOISES = (0.3, 0.05, 0.008)
 _SHORTEST = 2.1 / (MOST_COLUMNS - 20)
 _EXACT = 1e-4  # deviation of exactly known values, relative to the signal; smaller ones spoil the factors
 _CHUNK = 4096
-_potrf, _potri = get_lapack_funcs(("potrf", "potri"), dtype=float)
+_ITERATIONS = 60
+_TOLERANCE = 1e-9  # relative fall of the negative log-likelihood below which it is at its minimum
+_ROUGHLY = 1e-5  # the same, to compare starts and clocks
 _STIRLING = ((1,), (0, 1), (0, -1, 1), (0, 2, -3, 1), (0, -6, 11, -6, 1))  # first kind: f(log x)^(n) from f^(k)
 
 
@@ -82,7 +83,7 @@ def fit_gaussian_process(rows: Rows, clocks: tuple[float | None, ...] = (None,))
         return None
     frequencies, root = _spectrum(length, math.exp(theta[1]))
     gram, moment = _normal_equations(scaled, frequencies, root, noise, clock)
-    z = cho_solve((_cholesky(np.eye(len(root)) + gram), False), moment)
+    z = np.linalg.solve(np.eye(len(root)) + gram, moment)
     derivatives = np.array([rows.derivative[rows.group == g][0] for g in range(rows.n_groups)])
     return GaussianProcess(
         start, window, mean, clock, length, tuple((noise / window**derivatives).tolist()), frequencies, root * z
@@ -91,48 +92,147 @@ def fit_gaussian_process(rows: Rows, clocks: tuple[float | None, ...] = (None,))
 
 def _choose_clock(rows: Rows, clocks: tuple[float | None, ...]) -> tuple[float | None, np.ndarray | None]:
     """The clock (time itself, unless another one is significantly better) and the hyperparameters on it."""
-    plain, value = _maximise(rows, None)
+    plain, value = _best_of_starts(rows, None)
     if math.exp(plain[0]) < _SHORTEST_FOR_CLOCKS:
-        return None, None
+        return None, plain
     best = value - _CLOCK_GAIN, None, plain
     for clock in clocks:
         if clock is not None:
-            theta, value = _maximise(rows, clock)
+            theta, value = _best_of_starts(rows, clock)
             best = min(best, (value, clock, theta), key=lambda candidate: candidate[0])
     return best[1], best[2]
 
 
 def _maximise(rows: Rows, clock: float | None, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
     """Logarithms of length, scale and noise of each group at the maximum, and the negative log-likelihood there."""
-    sizes = _sizes(rows)
-    spacing = float(np.median(np.diff(np.unique(rows.t[rows.group >= 0]))))
-    shortest = max(0.7 * spacing, _SHORTEST)
-    starts = _starts(rows, sizes, shortest, clock) if start is None else [start]
-    # Without bounds the scale can grow on a flat likelihood until it overflows.
-    scales = [float(theta[1]) for theta in starts]
-    bounds = [(math.log(shortest), math.log(6.0)), (min(scales) - 12.0, max(scales) + 12.0)]
-    bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in sizes]
-    options = {"maxiter": 60, "ftol": 1e-9}
-    results = [
-        minimize(_negative_log_likelihood, theta, (rows, clock), "L-BFGS-B", True, bounds=bounds, options=options)
-        for theta in starts
-    ]
-    best = min(results, key=lambda result: result.fun)
-    return best.x, float(best.fun)
+    start = _best_of_starts(rows, clock)[0] if start is None else start
+    return _minimum(
+        lambda theta: _negative_log_likelihood(theta, rows, clock), start, *_bounds(rows, start), _TOLERANCE
+    )
 
 
-def _starts(rows: Rows, sizes: np.ndarray, shortest: float, clock: float | None) -> list[np.ndarray]:
+def _best_of_starts(rows: Rows, clock: float | None) -> tuple[np.ndarray, float]:
+    """About the maximum: the better one of those near the best two points of a grid."""
+    return min(
+        (
+            _minimum(lambda x: _negative_log_likelihood(x, rows, clock), theta, *_bounds(rows, theta), _ROUGHLY)
+            for theta in _starts(rows, clock)
+        ),
+        key=lambda found: found[1],
+    )
+
+
+def _bounds(rows: Rows, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(lower, upper) of the hyperparameters: on a flat likelihood the scale could grow until it overflows."""
+    bounds = [(math.log(_shortest(rows)), math.log(6.0)), (start[1] - 12.0, start[1] + 12.0)]
+    bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in _sizes(rows)]
+    lower, upper = np.array(bounds).T
+    return lower, upper
+
+
+def _shortest(rows: Rows) -> float:
+    """The shortest length that is tried."""
+    return max(0.7 * float(np.median(np.diff(np.unique(rows.t[rows.group >= 0])))), _SHORTEST)
+
+
+def _minimum(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    x: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    tolerance: float,
+) -> tuple[np.ndarray, float]:
+    """The minimum of a function of a few variables within bounds, by BFGS on those that are free; (x, value).
+
+    SciPy has it, but its import takes longer than all the rest of the smoothing.
+    """
+    x = np.clip(x, lower, upper)
+    value, gradient = function(x)
+    inverse = np.eye(len(x)) / max(float(np.linalg.norm(gradient)), 1e-300)  # the first step has length 1
+    for _ in range(_ITERATIONS):
+        free = ~(((x <= lower) & (gradient > 0)) | ((x >= upper) & (gradient < 0)))
+        direction = np.zeros(len(x))
+        direction[free] = -inverse[np.ix_(free, free)] @ gradient[free]
+        length = float(np.linalg.norm(direction))
+        if length == 0.0:
+            break
+        step = min(1.0, 1.0 / length)  # of the logarithms: shorter lengths take many columns
+        while step > 1e-6:
+            moved = np.clip(x + step * direction, lower, upper)
+            other, slope = function(moved)
+            if other <= value + 1e-4 * float(gradient @ (moved - x)):
+                break
+            step *= 0.4
+        else:
+            break
+        change, bend, fall = moved - x, slope - gradient, value - other
+        x, value, gradient = moved, other, slope
+        if fall <= tolerance * max(abs(value), 1.0):
+            break
+        curvature = float(change @ bend)
+        if curvature > 1e-10 * float(np.linalg.norm(change) * np.linalg.norm(bend)):
+            turn = np.eye(len(x)) - np.outer(change, bend) / curvature
+            inverse = turn @ inverse @ turn.T + np.outer(change, change) / curvature
+    return x, value
+
+
+def _starts(rows: Rows, clock: float | None) -> list[np.ndarray]:
     """The best two points of a grid, of different lengths."""
-    tried = []
+    tried, sizes, shortest = [], _sizes(rows), _shortest(rows)
     for length in _LENGTHS:
         if tried and length < max(shortest, 0.0 if clock is None else _SHORTEST_FOR_CLOCKS):
             break
+        length, scale = max(length, shortest), _scale_for(rows, sizes[0], length)
+        basis = _basis_of(length, scale, rows, clock)
         for relative in _NOISES:
-            theta = np.log([max(length, shortest), _scale_for(rows, sizes[0], length), *(relative * sizes)])
-            tried.append((_posterior(theta, rows, clock)[0], len(tried), theta))
+            theta = np.log([length, scale, *(relative * sizes)])
+            tried.append((_likelihood(basis, rows, relative * sizes), len(tried), theta))
     tried.sort()
     first = tried[0][2]
     return [first, next((theta for _, _, theta in tried if theta[0] != first[0]), first)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """The columns phi of a length and scale at the rows, and by group of rows, the exact ones last: phi' phi, phi' y
+    and y' y, each with the weights of the rows."""
+
+    frequencies: np.ndarray
+    phi: np.ndarray  # [row, m]
+    grams: list[np.ndarray]
+    moments: list[np.ndarray]
+    squares: list[float]
+
+
+def _basis_of(length: float, scale: float, rows: Rows, clock: float | None) -> _Basis:
+    frequencies, root = _spectrum(length, scale)
+    phi = _design(rows, frequencies, clock) * root
+    weights = np.where(rows.group >= 0, rows.weight, 1.0 / _exact_variances(rows))
+    grams, moments, squares = [], [], []
+    for members in rows.members:
+        part, y, w = phi[members], rows.y[members], weights[members]
+        weighted = part * w[:, None]
+        grams.append(weighted.T @ part)
+        moments.append(weighted.T @ y)
+        squares.append(float(y @ (w * y)))
+    return _Basis(frequencies, phi, grams, moments, squares)
+
+
+def _likelihood(basis: _Basis, rows: Rows, noise: np.ndarray) -> float:
+    """-log p(y) = (y' K^-1 y + log det K + n log 2 pi) / 2, with K = phi phi' + the variances of the noise.
+
+    Bordering I + phi' W phi with phi' W y and y' W y makes its Cholesky factor end in the root of y' K^-1 y.
+    """
+    precisions = [*(1.0 / noise**2), 1.0]
+    m = len(basis.frequencies)
+    bordered = np.empty((m + 1, m + 1))
+    bordered[:m, :m] = sum(p * gram for p, gram in zip(precisions, basis.grams, strict=True)) + np.eye(m)
+    bordered[m, :m] = sum(p * moment for p, moment in zip(precisions, basis.moments, strict=True))
+    square = sum(p * s for p, s in zip(precisions, basis.squares, strict=True))
+    bordered[m, m] = square * (1.0 + 1e-13)  # rounding must not make it indefinite
+    diagonal = np.diag(_cholesky(bordered))
+    determinant = 2.0 * float(np.log(diagonal[:m]).sum()) + float(np.log(_variances(rows, noise)).sum())
+    return 0.5 * (float(diagonal[m]) ** 2 + determinant + len(rows.y) * math.log(2 * math.pi))
 
 
 def _negative_log_likelihood(theta: np.ndarray, rows: Rows, clock: float | None) -> tuple[float, np.ndarray]:
@@ -141,34 +241,29 @@ def _negative_log_likelihood(theta: np.ndarray, rows: Rows, clock: float | None)
     With coefficients z ~ N(0, 1), posterior mean z and covariance V, Fisher's identity gives
     d log p / d log S_j = (z_j^2 + V_jj - 1) / 2 and d log p / d log v_i = ((r_i^2 + phi_i V phi_i) / v_i - 1) / 2.
     """
-    value, frequencies, phi, variances, factor, z, residual = _posterior(theta, rows, clock)
-    inverse = _potri(factor, lower=0)[0]
-    inverse = np.triu(inverse) + np.triu(inverse, 1).T
-    spectral = 0.5 * (z**2 + np.diag(inverse) - 1.0)
-    spread = np.einsum("ij,ij->i", phi @ inverse, phi)
-    by_row = 0.5 * ((residual**2 + spread) / variances - 1.0)
-    gradient = [spectral @ (1.0 - (frequencies * math.exp(theta[0])) ** 2), 2 * spectral.sum()]
-    gradient += [2 * by_row[rows.group == g].sum() for g in range(rows.n_groups)]
-    return value, -np.array(gradient)
-
-
-def _posterior(theta: np.ndarray, rows: Rows, clock: float | None) -> tuple:
-    """-log p(y), and the quantities from which its gradient is computed."""
-    frequencies, root = _spectrum(math.exp(theta[0]), math.exp(theta[1]))
-    variances = _variances(rows, np.exp(theta[2:]))
-    phi = _design(rows, frequencies, clock) * root
-    weighted = phi / variances[:, None]
-    factor = _cholesky(np.eye(len(root)) + weighted.T @ phi)
-    z = cho_solve((factor, False), weighted.T @ rows.y)
-    residual = rows.y - phi @ z
+    length, noise = math.exp(theta[0]), np.exp(theta[2:])
+    basis = _basis_of(length, math.exp(theta[1]), rows, clock)
+    precisions = [*(1.0 / noise**2), 1.0]
+    identity = np.eye(len(basis.frequencies))
+    information = sum(p * gram for p, gram in zip(precisions, basis.grams, strict=True)) + identity
+    moment = sum(p * moment for p, moment in zip(precisions, basis.moments, strict=True))
+    factor = _cholesky(information)
+    solved = np.linalg.solve(information, np.column_stack([identity, moment]))
+    inverse, z = solved[:, :-1], solved[:, -1]
+    variances = _variances(rows, noise)
+    squares = (rows.y - basis.phi @ z) ** 2 / variances
     value = 0.5 * (
-        np.sum(residual**2 / variances)
-        + z @ z
-        + np.sum(np.log(variances))
-        + 2 * np.sum(np.log(np.diag(factor)))
-        + len(residual) * math.log(2 * math.pi)
+        float(squares.sum())
+        + float(z @ z)
+        + float(np.log(variances).sum())
+        + 2 * float(np.log(np.diag(factor)).sum())
+        + len(squares) * math.log(2 * math.pi)
     )
-    return float(value), frequencies, phi, variances, factor, z, residual
+    spectral = 0.5 * (z**2 + np.diag(inverse) - 1.0)
+    gradient = [spectral @ (1.0 - (basis.frequencies * length) ** 2), 2 * spectral.sum()]
+    for members, gram, precision in list(zip(rows.members, basis.grams, precisions, strict=True))[:-1]:
+        gradient.append(squares[members].sum() + precision * float(np.vdot(inverse, gram)) - len(squares[members]))
+    return value, -np.array(gradient)
 
 
 def _spectrum(length: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -201,13 +296,19 @@ def _columns(x: np.ndarray, order: int, frequencies: np.ndarray, clock: float | 
 
 
 def _waves(x: np.ndarray, order: int, frequencies: np.ndarray) -> np.ndarray:
+    """The waves' `order`-th derivative: a constant, cosines and sines of the multiples of the first frequency."""
     positive = frequencies[1 : len(frequencies) // 2 + 1]
-    angle = np.multiply.outer(x, positive)
-    cosine, sine = np.cos(angle), np.sin(angle)
+    # A power of exp(i x) is one product, a cosine and a sine take ten times as long.
+    turns = np.cumprod(np.broadcast_to(np.exp(1j * positive[0] * x)[:, None], (len(x), len(positive))), axis=1)
     # each derivative shifts both waves by a quarter period
+    cosine, sine = turns.real, turns.imag
     turned = ((cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine))[order % 4]
-    constant = np.full((len(x), 1), 1.0 if order == 0 else 0.0)
-    return np.hstack([constant, turned[0] * positive**order, turned[1] * positive**order])
+    waves = np.empty((len(x), len(frequencies)))
+    waves[:, 0] = 1.0 if order == 0 else 0.0
+    factors = positive**order
+    np.multiply(turned[0], factors, out=waves[:, 1 : len(positive) + 1])
+    np.multiply(turned[1], factors, out=waves[:, len(positive) + 1 :])
+    return waves
 
 
 def _normal_equations(
@@ -226,13 +327,14 @@ def _normal_equations(
 
 
 def _cholesky(matrix: np.ndarray) -> np.ndarray:
-    """The upper Cholesky factor; a matrix that rounding made indefinite gets the smallest sufficient ridge."""
-    factor, info = _potrf(matrix, lower=0, clean=1)
+    """The lower Cholesky factor; a matrix that rounding made indefinite gets the smallest sufficient ridge."""
     ridge = 1e-14 * float(np.trace(matrix))
-    while info != 0:
-        factor, info = _potrf(matrix + ridge * np.eye(len(matrix)), lower=0, clean=1)
-        ridge *= 10
-    return factor
+    while True:
+        try:
+            return np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            matrix = matrix + ridge * np.eye(len(matrix))
+            ridge *= 10
 
 
 def _sizes(rows: Rows) -> np.ndarray:
@@ -243,8 +345,11 @@ def _sizes(rows: Rows) -> np.ndarray:
 
 def _variances(rows: Rows, noise: np.ndarray) -> np.ndarray:
     """The noise variance of each row; exactly known rows get a small, fixed one."""
-    exact = _EXACT * _sizes(rows)[0] * 4.0 ** (rows.derivative - rows.lead)
-    return np.where(rows.group >= 0, noise[rows.group], exact) ** 2 / rows.weight
+    return np.where(rows.group >= 0, noise[rows.group] ** 2 / rows.weight, _exact_variances(rows))
+
+
+def _exact_variances(rows: Rows) -> np.ndarray:
+    return (_EXACT * _sizes(rows)[0] * 4.0 ** (rows.derivative - rows.lead)) ** 2 / rows.weight
 
 
 def _scale_for(rows: Rows, size: float, length: float) -> float:

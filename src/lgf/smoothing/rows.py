@@ -1,6 +1,7 @@
 """The known values of one state of an observation, the input of the smoothers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,6 +34,11 @@ class Rows:
     def n_groups(self) -> int:
         """The number of measured columns."""
         return int(self.group.max()) + 1
+
+    @cached_property
+    def members(self) -> list[np.ndarray]:
+        """The rows of each measured column, and at the end those that are known exactly."""
+        return [np.flatnonzero(self.group == g) for g in (*range(self.n_groups), -1)]
 
 
 def rows_of(observation: Observation, state: str) -> Rows:

@@ -42,7 +42,6 @@ class MissingSettings:
     elite: Count = 20
     front_share: Share = 0.25  # candidates added from the Pareto front, relative to the elite
     rank_weight: Weight = 2.0  # places in the queue lost per rank of the candidate
-    looked_at: Count = 6  # new candidates ranked per iteration
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def moves(candidate: Candidate, target: Target, columns: TermColumns, settings: 
     parts, divisor, owners = _terms_of(candidate)
     n_terms, unlisted = len(columns.terms), settings.vocabulary.header_bits
     bits = np.array([t.bits for t in columns.terms] + [t.bits for _, t in columns.divisors])
-    comparison = Comparison(linearisation, *columns.columns(linearisation), len(bits))
+    comparison = Comparison(linearisation, columns)
     ranked: list[Move] = []
 
     def extend(others: Parts, share: np.ndarray, offset: float, kind: str, n: int) -> None:
@@ -94,13 +93,12 @@ def moves(candidate: Candidate, target: Target, columns: TermColumns, settings: 
 class Comparison:
     """Inner products of the responses to all terms with the residual and with the candidate's own responses."""
 
-    def __init__(self, line: Linearisation, columns: np.ndarray, owner: np.ndarray, n_terms: int):
-        responses = line.responses(columns)
-        squares = np.einsum("brk,brk->bk", responses, responses).ravel()[: len(owner)]
-        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-        products = np.concatenate([line.own, line.residual[None]]) @ responses  # [block, own and residual, BLOCK]
-        products = products.swapaxes(1, 2).reshape(-1, len(line.own) + 1)[: len(owner)] * scale[:, None]
-        self._line, self._owner, self._n_terms = line, owner, n_terms
+    def __init__(self, line: Linearisation, columns: TermColumns):
+        both = np.concatenate([line.own, line.residual[None]])
+        squares, products = line.products(columns.programs, columns.owner, columns.values, both)
+        products /= np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
+        self._line, self._owner = line, columns.owner
+        self._n_terms = len(columns.terms) + len(columns.divisors)
         self._with_own, self._with_residual = products[:, :-1], products[:, -1]
 
     def explained(self, rows: list[int], value: float = 0.0, row: int = 0) -> tuple[float, np.ndarray]:
@@ -170,7 +168,9 @@ class MissingTermProposer:
         self._settings = settings
         self._columns: dict[Frame, TermColumns] = {}  # made when first used, after the first equations are fitted
         self._moves: dict[str, list[Move]] = {}
-        self._queue: list[tuple[float, int, Frame, Move]] = []  # (priority, number, frame, move)
+        self._best: list[Candidate] = []  # whose changes are proposed
+        self._opened = 0  # the first ones, whose changes are in the queue
+        self._queue: list[tuple[float, int, int, Frame, Move]] = []  # (priority, rank, place, frame, move)
         self._known: set[str] = set()  # structures of the population
         self._made: set[tuple[frozenset[Expression], Expression]] = set()
 
@@ -181,33 +181,25 @@ class MissingTermProposer:
         return self._columns[frame]
 
     def tell(self, population: Population) -> None:
-        """Ranks the changes of new candidates, and rebuilds the queue by the present ranking."""
-        self._queue = []
+        """Takes the best candidates of the population, and those of its front."""
         for candidate in population:
             if candidate.skeleton.structure not in self._known:
                 self._known.add(candidate.skeleton.structure)
                 terms, divisor = _split_divisor(candidate.skeleton)
                 self._made.add((frozenset(map(term_of, terms)), divisor))
-        number = looked_at = 0
-        front = sorted(population.front(), key=lambda c: c.objective)[
-            : int(self._settings.front_share * self._settings.elite)
-        ]
-        for rank, candidate in enumerate([*population.best(self._settings.elite), *front]):
-            structure, frame = candidate.skeleton.structure, candidate.skeleton.frame
-            if structure not in self._moves:
-                if looked_at == self._settings.looked_at:
-                    continue
-                looked_at += 1
-                self._moves[structure] = moves(candidate, self._targets[frame], self._columns_of(frame), self._settings)
-            for place, move in enumerate(self._moves[structure]):
-                heapq.heappush(self._queue, (place + self._settings.rank_weight * rank, number, frame, move))
-                number += 1
+        front = sorted(population.front(), key=lambda c: c.objective)
+        settings = self._settings
+        self._best = [*population.best(settings.elite), *front[: int(settings.front_share * settings.elite)]]
+        self._opened, self._queue = 0, []
 
     def ask(self, n: int) -> list[Proposal]:
         """The n most promising changes not proposed before."""
         proposals: list[Proposal] = []
-        while self._queue and len(proposals) < n:
-            _, _, frame, move = heapq.heappop(self._queue)
+        while len(proposals) < n:
+            self._open()
+            if not self._queue:
+                break
+            *_, frame, move = heapq.heappop(self._queue)
             key = (frozenset(move.parts), move.divisor)
             if key in self._made:
                 continue
@@ -216,6 +208,21 @@ class MissingTermProposer:
             if proposal is not None:
                 proposals.append(proposal)
         return proposals
+
+    def _open(self) -> None:
+        """Puts the changes of further candidates into the queue, as long as one of them could be the next.
+
+        Ranking the changes of a candidate takes longer than fitting it, and few candidates are reached.
+        """
+        weight = self._settings.rank_weight
+        while self._opened < len(self._best) and (not self._queue or self._queue[0][0] > weight * self._opened):
+            rank, candidate = self._opened, self._best[self._opened]
+            structure, frame = candidate.skeleton.structure, candidate.skeleton.frame
+            if structure not in self._moves:
+                self._moves[structure] = moves(candidate, self._targets[frame], self._columns_of(frame), self._settings)
+            for place, move in enumerate(self._moves[structure]):
+                heapq.heappush(self._queue, (place + weight * rank, rank, place, frame, move))
+            self._opened += 1
 
     def _proposal(self, language: Language, move: Move) -> Proposal | None:
         derived = cheapest(language.grammar, language.allowed, language.sentence_parts(move.parts), move.divisor)

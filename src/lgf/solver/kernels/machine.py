@@ -13,7 +13,7 @@ from numba import float64, int32, int64, njit, types
 
 from lgf.compilation import linked
 from lgf.expression.functions import FUNCTIONS
-from lgf.solver.kernels import FAST, KERNEL, LINKED
+from lgf.solver.kernels import FAST, INNER_ONLY, KERNEL, LINKED
 from lgf.solver.kernels.elementary import LARGEST_ANGLE, exponential, hyperbolic_tangent, logarithm, sine
 
 ADD, SUB, MUL, DIV, MADD, NEG = range(6)
@@ -41,8 +41,8 @@ class Program(NamedTuple):
 PROGRAM = types.NamedTuple((int32[:, ::1], float64[::1], int32[::1], int64, int64), Program)
 
 
-def _make_machine(width):
-    @njit(**KERNEL, fastmath=FAST)
+def _make_machine(width, options):
+    @njit(**options, fastmath=FAST)
     def execute(code, R, table):
         """Run the code on R [registers, width].
 
@@ -124,8 +124,11 @@ def _make_machine(width):
     return execute
 
 
-execute_lanes = _make_machine(LANES)
-execute_wide = _make_machine(WIDE)
+execute_lanes = _make_machine(LANES, KERNEL)
+execute_wide = _make_machine(WIDE, LINKED | INNER_ONLY)
+
+EXECUTE = types.none(int32[:, ::1], float64[:, ::1], types.Array(float64, 2, "C", readonly=True))
+execute = linked(execute_wide, EXECUTE)
 
 NO_TABLE = np.zeros((0, 4))
 
@@ -156,7 +159,7 @@ def evaluate_wide(program, x, t, columns, inputs, R, B):
         for d in range(inputs.shape[0]):
             for k in range(width):
                 R[1 + n + d, k] = inputs[d, first + k]
-        execute_wide(program.code, R, NO_TABLE)
+        execute(program.code, R, NO_TABLE)
         for j in range(program.outputs.shape[0]):
             o = np.uint64(program.outputs[j])
             for k in range(width):

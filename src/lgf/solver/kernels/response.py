@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from lgf.solver.kernels import FASTEST, KERNEL
-from lgf.solver.kernels.machine import BLOCK
+from lgf.solver.kernels.machine import BLOCK, NO_TABLE, WIDE, execute
 
 
 @njit(**KERNEL, fastmath=FASTEST)
@@ -54,3 +54,102 @@ def respond(transition, sensitivity, steps, columns, begin, state, rate, measure
                         a = s * sensitivity[i, d - n, j]
                         for k in range(BLOCK):
                             out[b, row, k] += a * y[j, k]
+
+
+@njit(**KERNEL, fastmath=FASTEST)
+def add_products(
+    programs, owner, x, t, columns, inputs, largest, transition, sensitivity, steps, state, rate, measured, scale, own,
+    sound, squares, products,
+):  # fmt: skip
+    """Add the inner products of the responses to many terms, over one experiment: `evaluate_each`, then `respond`.
+
+    Column c is program owner[c] with the first constants of x[c], evaluated at t, columns [column, N] and inputs; own
+    [row, k] are the vectors with which its response is multiplied. squares [c] grows by the square of the response,
+    products [c, k] by its products with `own`, and sound [c] becomes false if the column is not below `largest`.
+    The responses of a block of columns stay in the processor's cache; all of them would not.
+    """
+    N, n, K = t.shape[0], transition.shape[1], own.shape[1]
+    n_columns, at = columns.shape[0], programs.constants_at
+    R = np.zeros((programs.n_registers, WIDE))
+    along = np.zeros((N, BLOCK))
+    y = np.zeros((n, BLOCK))
+    moved = np.zeros((n, BLOCK))
+    answer = np.zeros(BLOCK)
+    square = np.zeros(BLOCK)
+    product = np.zeros((K, BLOCK))
+    for block in range(0, owner.shape[0], BLOCK):
+        count = min(BLOCK, owner.shape[0] - block)
+        for first in range(0, N, WIDE):
+            width = min(WIDE, N - first)
+            for k in range(width):
+                R[0, k] = t[first + k]
+            for d in range(n_columns):
+                for k in range(width):
+                    R[1 + d, k] = columns[d, first + k]
+            for d in range(inputs.shape[0]):
+                for k in range(width):
+                    R[1 + n_columns + d, k] = inputs[d, first + k]
+            for k in range(count):
+                program = owner[block + k]
+                p = programs.p[program]
+                for j in range(p):
+                    value = x[block + k, j]
+                    for i in range(WIDE):
+                        R[at + j, i] = value
+                for j in range(programs.literal_first[program], programs.literal_first[program + 1]):
+                    value = programs.literals[j]
+                    register = at + p + j - programs.literal_first[program]
+                    for i in range(WIDE):
+                        R[register, i] = value
+                execute(programs.code[programs.code_first[program] : programs.code_first[program + 1]], R, NO_TABLE)
+                o = np.uint64(programs.outputs[program])
+                fine = True
+                for i in range(width):
+                    fine &= abs(R[o, i]) < largest
+                    along[first + i, k] = R[o, i]
+                if not fine:
+                    sound[block + k] = False
+        y[:] = 0.0
+        square[:] = 0.0
+        product[:] = 0.0
+        for i in range(N):
+            if i > 0:
+                h = 0.5 * steps[i - 1]
+                for k in range(BLOCK):
+                    y[rate, k] += h * along[i - 1, k]
+                for d in range(n):
+                    for k in range(BLOCK):
+                        moved[d, k] = 0.0
+                    for j in range(n):
+                        a = transition[i - 1, d, j]
+                        for k in range(BLOCK):
+                            moved[d, k] += a * y[j, k]
+                for d in range(n):
+                    for k in range(BLOCK):
+                        y[d, k] = moved[d, k]
+                for k in range(BLOCK):
+                    y[rate, k] += h * along[i, k]
+            for m in range(measured.shape[0]):
+                d = measured[m]
+                s = scale[m, i]
+                if d < n:
+                    for k in range(BLOCK):
+                        answer[k] = s * y[d, k]
+                else:
+                    direct = s if d - n == state else 0.0
+                    for k in range(BLOCK):
+                        answer[k] = direct * along[i, k]
+                    for j in range(n):
+                        a = s * sensitivity[i, d - n, j]
+                        for k in range(BLOCK):
+                            answer[k] += a * y[j, k]
+                for k in range(BLOCK):
+                    square[k] += answer[k] * answer[k]
+                for j in range(K):
+                    a = own[m * N + i, j]
+                    for k in range(BLOCK):
+                        product[j, k] += a * answer[k]
+        for k in range(count):
+            squares[block + k] += square[k]
+            for j in range(K):
+                products[block + k, j] += product[j, k]
