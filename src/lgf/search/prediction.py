@@ -26,8 +26,11 @@ from lgf.fit.target import Target, make_target
 from lgf.fit.trajectory_stage import on_first_samples
 from lgf.search.candidate import Candidate, Prediction
 from lgf.search.evaluate import Evaluator, bounds_of
+from lgf.search.systems.amplification import amplification
 from lgf.settings.ranges import Count, Positive, Share, Weight
 from lgf.smoothing.complete import Completion
+
+_RTOL = 1e-6  # of the solutions that are compared with the data
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,10 @@ class PredictionSettings:
         24.0,
     )  # samples per independent one
     n_discounted: Count = 4  # simpler equations for each of these
+    sensitive_above: Positive = 4.0  # log growth of a disturbed start above which solutions must be accurate
+    accurate: FitSettings = FitSettings(
+        rtol=1e-8, iterations=60, tolerance=1e-6, steps_per_solve=8000, steps_per_fit=100_000
+    )
 
 
 @dataclass
@@ -113,7 +120,8 @@ def with_prediction(
     """The candidate with its predictions. The fits start from the candidate's constants."""
     if candidate.prediction is not None or not math.isfinite(candidate.loss):
         return candidate
-    target, fit = evaluator.targets[candidate.skeleton.frame], evaluator.fit
+    target = evaluator.targets[candidate.skeleton.frame]
+    fit = settings.accurate if _sensitive(candidate, target, settings) else evaluator.fit
     bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
     forecast = _forecasts(candidate, target, fit, bounds, settings)
     left_out = _left_out(candidate, problem, completions, target, fit, bounds, settings)
@@ -122,6 +130,14 @@ def with_prediction(
     least = math.sqrt(target.floor(fit.accuracy * fit.rtol))
     later, others = (None if e is None else max(e, least) for e in (forecast.relative, left_out.relative))
     return replace(candidate, prediction=Prediction(later, others, surprise))
+
+
+def _sensitive(candidate: Candidate, target: Target, settings: PredictionSettings) -> bool:
+    """Whether errors of the solver grow along the record, as in chaos, which takes three states, or two and time."""
+    dimension = target.frame.dimension
+    if dimension < 2 or (dimension == 2 and candidate.skeleton.autonomous):
+        return False
+    return amplification(candidate, target) > settings.sensitive_above
 
 
 def _forecasts(
@@ -140,7 +156,7 @@ def _forecasts(
             score.fail(target, following | rest)
             continue
         result = on_first_samples(fitting, start, seen)
-        solved = solve_with_jacobian(fitting, result.x)
+        solved = solve_with_jacobian(fitting, result.x, min(_RTOL, fit.rtol))
         sums = np.sum(_squares(target, solved) * trained, axis=0)
         variances = _variances(sums, trained.sum(axis=0), len(result.x), _least_variance(target, fit))
         information = result.normal * target.power / _repetition(candidate, target)
@@ -205,7 +221,7 @@ def _left_out(
         owners = fitting.layout.owner[common]
         known = _inverse(trained.covariance[np.ix_(owners, owners)])
         information[np.ix_(common, common)] += float(np.mean(variances[counts > 0])) * known
-        solved = solve_with_jacobian(fitting, result.x)
+        solved = solve_with_jacobian(fitting, result.x, min(_RTOL, fit.rtol))
         score.add(target, solved, _selected(target, seen, lengths), information, variances)
     return score
 
