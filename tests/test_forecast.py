@@ -5,6 +5,7 @@ import pytest
 from tests.given_equations import fitted
 
 from lgf.runs.forecast import Process, Series, forecast, process_of
+from lgf.search.decision import Trust
 
 T = np.linspace(0.0, 10.0, 110)
 SEEN = T <= 7.5
@@ -71,3 +72,21 @@ def test_a_new_experiment_is_continued_in_the_same_way(drifting):
     assert abs(far[0]) < 1e-3
     started = forecast(model.run_, 0, ahead).u
     assert new[0] - started[0] > 0.2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_predictions_within_large_residuals_confirm_nothing():
+    rng = np.random.default_rng(5)
+    model = fitted(["u'' = C*u + C"], T, 20.0 + np.sin(2.0 * T) + 0.6 * rng.standard_normal(len(T)))
+    assert model.run_.trust is Trust.UNTESTED
+    assert "of the record's variation unexplained" in model.verdict_
+    clear = fitted(["u'' = C*u + C"], T, 20.0 + np.sin(2.0 * T) + 0.1 * rng.standard_normal(len(T)))
+    assert clear.verdict_.startswith("Confirmed")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_random_walk_confirms_nothing():
+    walk = 100.0 + np.cumsum(np.random.default_rng(2).standard_normal(150))
+    model = fitted(["u' = C", "u' = C*u + C"], np.arange(150.0), walk)
+    assert model.run_.trust is Trust.UNTESTED
+    assert "moves like a random walk" in model.verdict_

@@ -5,7 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from lgf.data.knowledge import Knowledge
+from lgf.data.noise import wanders
 from lgf.data.observation import Observation
 from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.dimensions import Units, quantity_units
@@ -190,6 +193,22 @@ class Problem:
     def n_samples(self) -> int:
         """The number of measured values in all experiments."""
         return sum(o.n_samples for o in self.observations)
+
+    @cached_property
+    def variation(self) -> float:
+        """The standard deviation of the measured values relative to their root mean square; the mean over columns."""
+        shares = []
+        for variable in dict.fromkeys(v for o in self.observations for v in o.columns):
+            columns = [column for o in self.observations if (column := o.column(variable)) is not None]
+            values = np.concatenate(columns)
+            shares.append(float(np.nanvar(values) / max(np.nanmean(values**2), 1e-300)))
+        return float(np.sqrt(np.mean(shares)))
+
+    @cached_property
+    def wanders(self) -> bool:
+        """Whether a measured column moves like a random walk."""
+        columns = (column for o in self.observations for column in o.values.T)
+        return any(wanders(column[~np.isnan(column)]) for column in columns)
 
     def signals(self, experiment: int = 0) -> dict[str, Forcing]:
         """The known inputs of this experiment by name: its own, else those known for all."""

@@ -7,7 +7,7 @@ from lgf.report.constants import constant_rows
 from lgf.report.percentages import percentage
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
-from lgf.search.decision import Trust
+from lgf.search.decision import Trust, unexplained
 
 
 def verdict(run: Run) -> str:
@@ -16,6 +16,17 @@ def verdict(run: Run) -> str:
     error = None if prediction is None else prediction.error
     if prediction is None or error is None:
         return "Untested: there are too few samples to see whether the equation predicts what its fit did not see."
+    problem, limit = run.request.problem, run.request.settings.prediction.unexplained_above
+    if run.trust is Trust.UNTESTED and problem.wanders:
+        return (
+            "Untested: the record moves like a random walk, and of a random walk any equation predicts as little as "
+            "this one."
+        )
+    if run.trust is Trust.UNTESTED and unexplained(run.best, problem) > limit:
+        return (
+            f"Untested: the equation leaves {percentage(unexplained(run.best, problem))} of the record's variation "
+            "unexplained, so predictions within such residuals confirm nothing."
+        )
     if run.trust is Trust.UNTESTED:
         return (
             "Untested: a part of the data does not determine its constants well enough to predict the rest (off by "

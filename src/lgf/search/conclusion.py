@@ -9,7 +9,7 @@ from lgf.fit.target import Target, make_target
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population
-from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique
+from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique, without_empty_confirmation
 from lgf.search.evaluate import Evaluator
 from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
@@ -93,7 +93,7 @@ def conclude(
         best = simplest_nested(best_ones, best, selection.bare_mention)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
-    return Conclusion(decision, targets, growth)
+    return Conclusion(without_empty_confirmation(decision, problem, prediction), targets, growth)
 
 
 def _targets(problem: Problem, completions: Sequence[Completion], settings: DiscoverySettings) -> dict[Frame, Target]:

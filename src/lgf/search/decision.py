@@ -8,10 +8,11 @@ not be determined by its first part.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from lgf.data.problem import Problem
 from lgf.equation.time_dependence import foreseeable
 from lgf.search.candidate import Candidate, Population
 from lgf.search.prediction import PredictionSettings
@@ -31,7 +32,7 @@ class Trust(StrEnum):
 
     CONFIRMED = "confirmed"  # it predicts what it has not seen to within the noise
     REFUTED = "refuted"  # it does not: the equation is an approximation
-    UNTESTED = "untested"  # there is too little data to test predictions
+    UNTESTED = "untested"  # predictions say nothing: too few samples, a random walk, or too little explained
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,22 @@ def trust_in(candidate: Candidate, settings: PredictionSettings = PredictionSett
     if prediction.surprise <= settings.refuted_above and (prediction.error or 0.0) > settings.worthless_above:
         return Trust.UNTESTED
     return Trust.REFUTED if prediction.surprise > settings.refuted_above else Trust.CONFIRMED
+
+
+def unexplained(candidate: Candidate, problem: Problem) -> float:
+    """The root mean square of the residuals, in standard deviations of the data."""
+    return math.sqrt(candidate.loss) / max(problem.variation, 1e-12)
+
+
+def without_empty_confirmation(
+    decision: Decision, problem: Problem, settings: PredictionSettings = PredictionSettings()
+) -> Decision:
+    """The decision, untested where predictions within the noise confirm nothing.
+
+    They do not if the noise is most of the record, or if the record is a random walk.
+    """
+    empty = problem.wanders or unexplained(decision.best, problem) > settings.unexplained_above
+    return replace(decision, trust=Trust.UNTESTED) if empty and decision.trust is Trust.CONFIRMED else decision
 
 
 def decide(
