@@ -123,13 +123,17 @@ def predicted(candidate, error, surprise):
 
 def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     constant, growth, logistic, long = candidates
-    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0))
+    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5)
     confirmed = predicted(logistic, 0.02, 1.0)
     decision = decide(confirmed, [confirmed, predicted(long, 0.015, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
     assert decision.best is confirmed
     assert decision.trust is Trust.CONFIRMED
     better = decide(confirmed, [confirmed, predicted(long, 0.001, 1.0)], [], tools)
     assert better.best is confirmed, "that another one predicts better is no reason by itself"
+    worthless = predicted(logistic, 0.6, 1.0)
+    assert decide(worthless, [worthless], [], tools).trust is Trust.UNTESTED
+    dropped = decide(worthless, [worthless, predicted(long, 0.1, 1.0)], [], tools)
+    assert dropped.best.skeleton == long.skeleton, "unless the mean of the data would have predicted better"
     refuted = predicted(long, 0.5, 40.0)
     pool = [predicted(constant, 0.4, 90.0), predicted(growth, 0.105, 8.0), predicted(logistic, 0.1, 4.0)]
     decision = decide(refuted, [refuted], pool, tools)

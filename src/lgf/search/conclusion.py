@@ -83,6 +83,7 @@ def conclude(
         lambda candidates: refined(candidates, evaluator, mapper, selection),
         accept,
         targets[best.skeleton.frame].window,
+        problem.variation,
     )
     prediction = settings.prediction
     if problem.hidden:

@@ -1,9 +1,9 @@
 """The decision between description length and prediction, and the ladder of equations.
 
-The description length chooses, unless the predictions of its choice are refuted, or, if there are several
-experiments, another equation predicts much better: then the simplest equation whose predictions are within 10 % of the
-best ones is chosen. Of a single record a better forecast is no reason by itself: the constants of a true equation may
-not be determined by its first part.
+The description length chooses, unless the predictions of its choice are refuted, or another equation predicts much
+better: then the simplest equation whose predictions are within 10 % of the best ones is chosen. Of a single record a
+better forecast counts only if that of the choice is worse than the mean of the data: the constants of a true equation
+may not be determined by the first part of the record.
 """
 
 import math
@@ -25,6 +25,7 @@ class Tools(NamedTuple):
     refine: Callable[[Sequence[Candidate]], list[Candidate]]  # refits candidates that are no finalists
     accept: Callable[[Candidate], bool]  # the check by an independent solver
     window: tuple[float, float]  # first and last time of the data
+    variation: float  # standard deviation of the data, relative to their root mean square
 
 
 class Trust(StrEnum):
@@ -45,14 +46,25 @@ class Decision:
     ladder: tuple[Candidate, ...]
 
 
-def trust_in(candidate: Candidate, settings: PredictionSettings = PredictionSettings()) -> Trust:
-    """Whether the candidate is refuted by its predictions; those off by more than the signal test nothing."""
+def trust_in(
+    candidate: Candidate, settings: PredictionSettings = PredictionSettings(), variation: float = 1.0
+) -> Trust:
+    """Whether the candidate is refuted by its predictions; worthless ones test nothing.
+
+    `variation` is the standard deviation of the data, relative to their root mean square.
+    """
     prediction = candidate.prediction
     if prediction is None or math.isnan(prediction.surprise):
         return Trust.UNTESTED
-    if prediction.surprise <= settings.refuted_above and (prediction.error or 0.0) > settings.worthless_above:
+    if prediction.surprise <= settings.refuted_above and worthless(candidate, settings, variation):
         return Trust.UNTESTED
     return Trust.REFUTED if prediction.surprise > settings.refuted_above else Trust.CONFIRMED
+
+
+def worthless(candidate: Candidate, settings: PredictionSettings, variation: float) -> bool:
+    """Whether the mean of the data would have been a better prediction."""
+    error = None if candidate.prediction is None else candidate.prediction.error
+    return error is not None and error > settings.worthless_above * variation
 
 
 def unexplained(candidate: Candidate, problem: Problem) -> float:
@@ -86,25 +98,30 @@ def decide(
     others = [c for c in others if not _among(c, finalists)]
     best = tools.predict(best)
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
-    trust = trust_in(best, settings)
-    if trust is not Trust.REFUTED and not outpredicted(best, [*tested, *map(tools.predict, others)], settings):
-        pool = unique([best, *tested, *map(tools.predict, others)])
+    trust = trust_in(best, settings, tools.variation)
+    everything = [*tested, *map(tools.predict, others)]
+    if trust is not Trust.REFUTED and not outpredicted(best, everything, settings, tools.variation):
+        pool = unique([best, *everything])
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
         return Decision(best, trust, equals, ladder(pool, best, settings))
     pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
     near = sorted(best_predictors(pool, tools.window, settings), key=lambda c: simplicity(c, settings))
     chosen = next((c for c in near if tools.accept(c)), best)
     equals = tuple(near) if chosen in near else (chosen, *near)
-    return Decision(chosen, trust_in(chosen, settings), equals, ladder(pool, chosen, settings))
+    return Decision(chosen, trust_in(chosen, settings, tools.variation), equals, ladder(pool, chosen, settings))
 
 
-def outpredicted(best: Candidate, others: Sequence[Candidate], settings: PredictionSettings) -> bool:
+def outpredicted(
+    best: Candidate, others: Sequence[Candidate], settings: PredictionSettings, variation: float = 1.0
+) -> bool:
     """Whether another equation predicts left-out experiments and later samples much better than the best one.
 
     A left-out experiment is like the others, so its prediction is a fair test. The later part of a single record is
-    not: its first part may not determine the constants of a true equation.
+    not, as its first part may not determine the constants of a true equation, unless the predictions are worthless.
     """
-    if best.prediction is None or best.prediction.left_out is None:
+    if best.prediction is None:
+        return False
+    if best.prediction.left_out is None and not worthless(best, settings, variation):
         return False
     return _error(best) > settings.outpredicted_above * min(map(_error, others), default=math.inf)
 

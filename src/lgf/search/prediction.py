@@ -46,7 +46,7 @@ class PredictionSettings:
     least_samples: Count = 8  # a shorter single experiment is not forecast
     least_seen: Count = 3  # samples of each experiment that are fitted
     most_groups: Annotated[int, Field(ge=2)] = 10  # many experiments are left out in groups
-    worthless_above: Positive = 1.0  # error of predictions relative to the signal, above which they test nothing
+    worthless_above: Positive = 1.0  # error of predictions in standard deviations of the data; then they test nothing
     unexplained_above: Positive = 0.5  # residuals in standard deviations of the data, above which nothing is confirmed
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
     outpredicted_above: Annotated[float, Field(ge=1.0)] = 1.5  # times the best error, if there are several experiments
