@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from lgf.data.row_knowledge import RowKnowledge
 from lgf.equation.terms import rows_of, term_of
-from lgf.expression.tree import Expression, factors
+from lgf.expression.tree import ONE, Expression, factors
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate
@@ -65,6 +65,11 @@ def moves(
     parts = _tied_parts(candidate, components) if tied else _parts(components)
     smaller = {part: _without(components, part, parts) for part in parts}
     drops = [Move(0.0, changed, "drop") for changed in smaller.values() if all(c.terms or c.known for c in changed)]
+    drops += [
+        Move(0.0, exchanged(components, row, replace(component, divisor=ONE, others=())), "drop")
+        for row, component in enumerate(components)
+        if component.divisor != ONE
+    ]
     line = linearise(candidate, target)
     if line is None or not np.all(np.isfinite(line.own)):
         return drops
