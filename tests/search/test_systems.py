@@ -274,6 +274,7 @@ def test_a_chaotic_system_is_not_refuted_by_errors_of_the_solver():
     noisy = clean + 0.02 * clean.std(axis=0) * np.random.default_rng(1).standard_normal(clean.shape)
     model = LatentGrammarFlow(max_evaluations=12).fit(t, noisy, states=["x", "y", "z"])
     assert model.verdict_.startswith("Confirmed")
+    assert "as in chaos" in model.verdict_
     rows = "y' = C*x + C*y + C*x*z; z' = C*z + C*x*y"
     structures = {Skeleton.read(f"{x}; {rows}").structure for x in ("x' = C*x + C*y", "x' = C*(-x + y)")}
     assert model.run_.best.skeleton.structure in structures

@@ -1,6 +1,9 @@
 """What predictions and residuals say about the chosen equation, in sentences, and the ladder as rows."""
 
+import math
 from typing import Any
+
+import numpy as np
 
 from lgf.expression.print import format_number
 from lgf.report.constants import constant_rows
@@ -8,6 +11,8 @@ from lgf.report.percentages import percentage
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 from lgf.search.decision import Trust, unexplained
+
+_BOUNDED = 3.0  # largest growth of a spread from the first half of a record to the second that is no growth
 
 
 def verdict(run: Run) -> str:
@@ -29,7 +34,7 @@ def verdict(run: Run) -> str:
         )
     if run.trust is Trust.UNTESTED:
         return (
-            "Untested: a part of the data does not determine its constants well enough to predict the rest (off by "
+            "Untested: a part of the data does not determine the solution well enough to predict the rest (off by "
             f"{percentage(error)} of the signal)."
         )
     tested = {
@@ -56,6 +61,12 @@ def residual_sentences(run: Run) -> list[str]:
             f"{format_number(noise.correlation_time)} units of time. The equation is an approximation at the "
             f"{percentage(run.best.loss**0.5)} level; the error bars allow for it."
         )
+    tenfold = _tenfold_growth(run)
+    if tenfold is not None:
+        sentences.append(
+            f"Small errors grow tenfold about every {tenfold:.2g} units of time, as in chaos: forecasts hold for a few "
+            "times as long and no longer, however good the equations are."
+        )
     if run.growth is not None:
         sentences.append("The noise grows with the signal, so large values count less in the fit.")
     for row in constant_rows(run):
@@ -65,6 +76,19 @@ def residual_sentences(run: Run) -> list[str]:
                 f"standard deviation {format_number(row['spread'])}."
             )
     return sentences
+
+
+def _tenfold_growth(run: Run) -> float | None:
+    """The time in which a small error grows tenfold; None if it grows little, or no more than the states themselves."""
+    prediction, observations = run.best.prediction, run.request.problem.observations
+    if prediction is None or not run.request.settings.prediction.sensitive_above < prediction.growth < math.inf:
+        return None
+    for observation in observations:
+        half = len(observation.t) // 2
+        first, second = (np.nanstd(part, axis=0) for part in (observation.values[:half], observation.values[half:]))
+        if np.any(second > _BOUNDED * first):
+            return None
+    return max(float(o.t[-1] - o.t[0]) for o in observations) * math.log(10.0) / prediction.growth
 
 
 def hidden_sentences(run: Run) -> list[str]:

@@ -232,7 +232,7 @@ def hidden_from_plain(data: Plain) -> HiddenFindings:
 
 def _prediction_from_plain(data: Plain) -> Prediction:
     forecast, left_out = (None if data[k] is None else float(data[k]) for k in ("forecast", "left_out"))
-    return Prediction(forecast, left_out, float(data["surprise"]))
+    return Prediction(forecast, left_out, float(data["surprise"]), float(data["growth"]))
 
 
 def _floats(values: Any) -> tuple[float, ...] | None:

@@ -36,6 +36,7 @@ class Prediction:
     forecast: float | None  # root mean square error of forecasts from rolling origins
     left_out: float | None  # root mean square error on left-out experiments
     surprise: float  # the largest z^2 of a prediction; NaN without predictions
+    growth: float = 0.0  # logarithm of the factor by which a disturbed start grows, where there may be chaos
 
     @property
     def error(self) -> float | None:

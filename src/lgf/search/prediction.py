@@ -122,7 +122,8 @@ def with_prediction(
     if candidate.prediction is not None or not math.isfinite(candidate.loss):
         return candidate
     target = evaluator.targets[candidate.skeleton.frame]
-    fit = settings.accurate if _sensitive(candidate, target, settings) else evaluator.fit
+    growth = _growth(candidate, target)
+    fit = settings.accurate if growth > settings.sensitive_above else evaluator.fit
     bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
     forecast = _forecasts(candidate, target, fit, bounds, settings)
     left_out = _left_out(candidate, problem, completions, target, fit, bounds, settings)
@@ -130,15 +131,15 @@ def with_prediction(
     # No error is believed below that of the solver and of the rounded data.
     least = math.sqrt(target.floor(fit.accuracy * fit.rtol))
     later, others = (None if e is None else max(e, least) for e in (forecast.relative, left_out.relative))
-    return replace(candidate, prediction=Prediction(later, others, surprise))
+    return replace(candidate, prediction=Prediction(later, others, surprise, growth))
 
 
-def _sensitive(candidate: Candidate, target: Target, settings: PredictionSettings) -> bool:
-    """Whether errors of the solver grow along the record, as in chaos, which takes three states, or two and time."""
+def _growth(candidate: Candidate, target: Target) -> float:
+    """The log growth of a disturbed start; 0 where there can be no chaos, which takes three states, or two and time."""
     dimension = target.frame.dimension
     if dimension < 2 or (dimension == 2 and candidate.skeleton.autonomous):
-        return False
-    return amplification(candidate, target) > settings.sensitive_above
+        return 0.0
+    return amplification(candidate, target)
 
 
 def _forecasts(
