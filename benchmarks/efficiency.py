@@ -58,7 +58,7 @@ def _flow(settings: FlowSettings) -> Make:
 
 
 def _default(language: Language, target: Target, model: str, seed: int) -> Sequence[tuple[Proposer, int]]:
-    flow = {FLOW: flow_proposers(load_bundle(model))}
+    flow = {FLOW: flow_proposers(lambda: load_bundle(model))}
     return make_schedule([language], {target.frame: target}, DiscoverySettings(), seed, flow)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
@@ -11,7 +12,7 @@ from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
 from lgf.fit.target import make_target
-from lgf.flow_proposer import FlowProposer
+from lgf.flow_proposer import FlowProposer, _ranks
 from lgf.grammar import load_grammar, unpad
 from lgf.language.language import make_language
 from lgf.language.sentences import grammar_frame
@@ -22,7 +23,7 @@ from lgf.runs.presets import model_named, proposers_for
 from lgf.search.candidate import Population
 from lgf.search.evaluate import Evaluator
 from lgf.search.mixture import make_schedule
-from lgf.search.proposers.basic import EnumerationProposer, MixedProposer
+from lgf.search.proposers.basic import DeferredProposer, EnumerationProposer, MixedProposer
 from lgf.search.settings import PRESETS, DiscoverySettings
 from lgf.settings.flow import FlowSettings
 from lgf.smoothing.complete import complete
@@ -125,7 +126,7 @@ def test_asked_for_nothing_it_gives_nothing(bundle, stage):
 def test_the_model_of_a_grammar_is_found_by_its_rules(tmp_path, bundle, stage):
     language, target, _ = stage
     flow = proposers_for(load_grammar("standard"))
-    for preset, proposer in (("default", MixedProposer), ("paper", FlowProposer)):
+    for preset, proposer in (("default", MixedProposer), ("paper", DeferredProposer)):
         assert isinstance(make_schedule([language], {target.frame: target}, PRESETS[preset], 0, flow)[-1][0], proposer)
     other = replace(load_grammar("b1"), name="standard")
     assert proposers_for(other) == {}
@@ -158,3 +159,8 @@ def test_the_guides_of_order_lead_to_the_order_of_the_language(bundle, stage):
         tokens = sample(bundle.denoiser, 200, 0, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
         assert np.mean([s is not None and s.frame.orders == (order,) for s in found]) >= 0.9
+
+
+def test_ranks_are_those_of_scipy():
+    values = np.random.default_rng(0).integers(8, size=50).astype(float)
+    np.testing.assert_array_equal(_ranks(values), rankdata(values))

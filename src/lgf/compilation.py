@@ -14,6 +14,15 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+from numba.np import linalg
+
+_check_of_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+try:
+    # Imported before the first kernel loads it, without its check for SciPy's BLAS: the kernels use none, SciPy is
+    # installed, and the check takes longer than loading all kernels.
+    import numba.np.arraymath  # noqa: F401
+finally:
+    linalg.ensure_blas = _check_of_blas
 
 
 def _probe() -> None:

@@ -7,11 +7,10 @@ stability predictor guides the sampling if stability is known. The objective pre
 screens a larger number of proposals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
-from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 from lgf.expression.frame import Frame
@@ -28,7 +27,7 @@ from lgf.latent.predictor_training import train_predictor
 from lgf.latent.sampling import resample
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.mixture import MakeProposer
-from lgf.search.proposers.basic import Proposer, propose
+from lgf.search.proposers.basic import DeferredProposer, Proposer, propose
 from lgf.search.settings import DiscoverySettings
 from lgf.settings.flow import FlowSettings
 
@@ -71,6 +70,8 @@ class FlowProposer:
             return
         self._learned = len(coded)
         self._queue = []  # sampled with the former predictors
+        from scipy.special import ndtri  # imported late: a search starts sooner
+
         tokens = np.array([codes for _, codes in coded])
         values = np.array([c.objective for c, _ in coded])
         scores = ndtri((_ranks(values) - 0.5) / len(values))
@@ -185,13 +186,16 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return (np.cumsum(counts) - (counts - 1) / 2)[which]
 
 
-def flow_proposers(bundle: ModelBundle) -> MakeProposer:
-    """The maker of flow proposers with this model; it returns None if the model covers none of the orders."""
+def flow_proposers(load: Callable[[], ModelBundle]) -> MakeProposer:
+    """The maker of flow proposers with this model; it returns None if the model covers none of the orders.
+
+    The model is loaded when the first proposals of the flow are due.
+    """
 
     def make(
         languages: Sequence[Language], targets: Mapping[Frame, Target], settings: DiscoverySettings, seed: int
     ) -> Proposer | None:
         known = [language for language in languages if language.frame.orders[0] <= HIGHEST_ORDER]
-        return FlowProposer(bundle, known, seed, settings.flow) if known else None
+        return DeferredProposer(lambda: FlowProposer(load(), known, seed, settings.flow)) if known else None
 
     return make

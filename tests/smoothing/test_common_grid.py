@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from scipy.interpolate import BSpline
 
-from lgf.smoothing.common_grid import TAU, on_grid, smooth_records
+from lgf.smoothing.b_spline import b_splines
+from lgf.smoothing.common_grid import TAU, grid_basis, on_grid, smooth_records
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -29,3 +31,19 @@ def test_acceleration_is_integrated_from_the_initial_values():
     t = window * TAU
     assert np.allclose(grid[0, 1], -1 + 2 * t + 3 * t**2, atol=1e-5)
     assert np.allclose(grid[0, 0], 0.5 - t + t**2 + t**3, atol=1e-5)
+
+
+@pytest.mark.parametrize("derivative", [-2, -1, 0, 1, 2, 3])
+def test_b_splines_are_those_of_scipy(derivative):
+    degree, sites = 5, np.linspace(0, 1, 9) ** 1.5
+    knots = np.concatenate([np.zeros(degree), sites, np.ones(degree)])
+    spline = BSpline(knots, np.eye(len(knots) - degree - 1), degree)
+    x = np.linspace(0, 1, 57)
+    expected = spline.antiderivative(-derivative)(x) if derivative < 0 else spline(x, derivative)
+    np.testing.assert_allclose(b_splines(x, knots, degree, derivative), expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_penalties_do_not_drown_in_rounding_on_short_records():
+    few, many = (grid_basis(np.linspace(0, 1, n)).penalties for n in (40, 400))
+    assert few[2] < 1.0  # parabolas are free
+    np.testing.assert_allclose(few[3:8], many[3:8], rtol=0.5)

@@ -1,12 +1,11 @@
 """Initial guesses of the constants inside functions, in ranges that the data can determine."""
 
-from functools import lru_cache
-
 import numpy as np
 
 from lgf.expression.tree import Expression, T
 from lgf.fit.target import Target
 from lgf.solver.constant_roles import Role
+from lgf.solver.halton import halton
 from lgf.solver.program import CompiledEquation
 
 
@@ -23,33 +22,6 @@ def starting_points(equation: CompiledEquation, target: Target, n_starts: int) -
     draws = halton(len(lists), n_starts + shared).copy()
     draws[:shared] = draws[:shared, [same.index(key) for key in same]]
     return np.column_stack([c[(x * len(c)).astype(np.int64)] for c, x in zip(lists, draws.T, strict=True)])
-
-
-@lru_cache(maxsize=128)
-def halton(dimensions: int, n: int) -> np.ndarray:
-    """Points of the Halton set in the unit cube, without the first (all zeros)."""
-    return np.column_stack([_van_der_corput(base, n) for base in _primes(dimensions)])
-
-
-def _van_der_corput(base: int, n: int) -> np.ndarray:
-    """The numbers 1 to n, their digits mirrored at the point. SciPy has it, in a module that takes long to import."""
-    left, total, weight = np.arange(1, n + 1), np.zeros(n), 1 / base
-    while left.any():
-        left, digit = np.divmod(left, base)
-        total += digit * weight
-        weight /= base
-    return total
-
-
-def _primes(n: int) -> list[int]:
-    """The first n primes."""
-    primes: list[int] = []
-    number = 2
-    while len(primes) < n:
-        if all(number % prime for prime in primes):
-            primes.append(number)
-        number += 1
-    return primes
 
 
 def choices(role: Role, target: Target, n_starts: int) -> np.ndarray:

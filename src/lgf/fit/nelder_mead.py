@@ -1,7 +1,6 @@
 """The paper's search for constants: Nelder-Mead on the solution loss, first coarse, then fine."""
 
 import numpy as np
-from scipy.optimize import minimize
 
 from lgf.fit.settings import Fitting, StageResult
 from lgf.fit.trajectory_stage import on_window
@@ -9,6 +8,8 @@ from lgf.fit.trajectory_stage import on_window
 
 def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
     """The result of both stages, by SciPy, from 1 for every constant and from the start's initial values."""
+    from scipy.optimize import minimize  # imported late: a search starts sooner
+
     settings, (lower, upper), n_free = fitting.settings, fitting.unknown_limits(), fitting.layout.n_free
     evaluations = 0
 

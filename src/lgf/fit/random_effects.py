@@ -8,11 +8,12 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 
 def distribution(values: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
     """(mean, deviation) of the values; the deviation is 0 if their errors explain the differences."""
+    from scipy.optimize import minimize_scalar  # imported late: a search starts sooner
+
     known = np.isfinite(errors)
     values, variances = values[known], errors[known] ** 2
     if len(values) < 2:

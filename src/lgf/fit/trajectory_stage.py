@@ -3,11 +3,11 @@
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
-from lgf.fit.initial_guesses import halton
 from lgf.fit.segments import Shooting, joined, segmented
 from lgf.fit.settings import FitSettings, Fitting, StageResult, make_fitting
 from lgf.fit.sharing import Sharing
 from lgf.fit.target import Target
+from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 

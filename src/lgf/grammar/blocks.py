@@ -130,13 +130,11 @@ def split_rules(grammar: Grammar, derivation: Sequence[int]) -> tuple[list[int],
 
 def _header_rules(grammar: Grammar, count: int, choose: Callable[[list[int]], int]) -> list[int]:
     """The header's rules, with BLOCK for each summand; `choose` picks among the rules that allow `count` summands."""
-    by_lhs, counts, rule_counts = _summand_counts(grammar)
-    items = header_items(grammar)
     bound = (2 << count) - 1
     missing = count
     header_rules: list[int] = []
     # Each open item with the possible numbers of summands of it and the items below it, as bits.
-    stack: list[tuple[int | str, int]] = [(grammar.start, counts[grammar.start])]
+    stack: list[tuple[int | str, int]] = [(grammar.start, _summand_counts(grammar)[1][grammar.start])]
     while stack:
         item, _ = stack.pop()
         if isinstance(item, int):
@@ -144,15 +142,30 @@ def _header_rules(grammar: Grammar, count: int, choose: Callable[[list[int]], in
             missing -= 1
             continue
         below = stack[-1][1] if stack else 1
-        open_rules = [r for r in by_lhs[item] if _sums(rule_counts[r] & bound, below) >> missing & 1]
+        open_rules = _open_rules(grammar, item, below, missing, bound)
         if not open_rules:
             raise ValueError(f"no sentence of grammar {grammar.name!r} has {count} summands; give another number.")
         rule = choose(open_rules)
         header_rules.append(rule)
-        for child in reversed(items[rule]):
-            below = _sums(below, _item_counts(child, counts)) & bound
-            stack.append((child, below))
+        stack.extend(_children(grammar, rule, below, bound))
     return header_rules
+
+
+@lru_cache(maxsize=4096)
+def _open_rules(grammar: Grammar, item: str, below: int, missing: int, bound: int) -> list[int]:
+    """The rules of a nonterminal with which exactly the missing number of summands can still come."""
+    by_lhs, _, rule_counts = _summand_counts(grammar)
+    return [r for r in by_lhs[item] if _sums(rule_counts[r] & bound, below) >> missing & 1]
+
+
+@lru_cache(maxsize=4096)
+def _children(grammar: Grammar, rule: int, below: int, bound: int) -> list[tuple[int | str, int]]:
+    """The items of a rule, the last one first, each with the possible numbers of summands of it and what is below."""
+    counts, children = _summand_counts(grammar)[1], []
+    for child in reversed(header_items(grammar)[rule]):
+        below = _sums(below, _item_counts(child, counts)) & bound
+        children.append((child, below))
+    return children
 
 
 @lru_cache(maxsize=64)

@@ -68,7 +68,7 @@ def encoding(grammar: Grammar, equation: System | Skeleton, forced: bool | None 
     if skeleton is None:
         return Encoding(None, math.inf)
     order = skeleton.frame.orders[0]
-    allowed = restrict(grammar, order=order, forced=skeleton.forced if forced is None else forced)
+    allowed = _rules_for(grammar, order, skeleton.forced if forced is None else forced)
     result = _search(grammar, skeleton, allowed)
     if result.derivation is not None:
         return result
@@ -76,15 +76,21 @@ def encoding(grammar: Grammar, equation: System | Skeleton, forced: bool | None 
     return result if branch is skeleton else _search(grammar, branch, allowed)
 
 
+@lru_cache(maxsize=16)
+def _rules_for(grammar: Grammar, order: int, forced: bool) -> np.ndarray:
+    return restrict(grammar, order=order, forced=forced)
+
+
 def _search(grammar: Grammar, skeleton: Skeleton, allowed: np.ndarray) -> Encoding:
     dictionary = term_dictionary(grammar, allowed)
     pivot = {"explicit": skeleton.highest, "given forcing": INPUT}.get(grammar.template)
-    candidates: list[tuple[float, Derivation]] = []
-    missing: list[tuple[str, ...]] = []
-    for divisor, headers in _headers(grammar, allowed.tobytes()).items():
-        for terms in _target_terms(skeleton, pivot, divisor):
-            candidates.extend(_matches(terms, headers, dictionary))
-            missing.append(_missing_terms(terms, headers, dictionary))
+    structure = structural(skeleton.left, skeleton.right)
+    targets = [
+        (terms, headers)
+        for divisor, headers in _headers(grammar, allowed.tobytes()).items()
+        for terms in _target_terms(skeleton, structure, pivot, divisor)
+    ]
+    candidates = [match for terms, headers in targets for match in _matches(terms, headers, dictionary)]
     for _, derivation in sorted(candidates):
         try:
             candidate = skeleton_of(grammar.template, spell(grammar, derivation), skeleton.frame)
@@ -92,6 +98,7 @@ def _search(grammar: Grammar, skeleton: Skeleton, allowed: np.ndarray) -> Encodi
             continue
         if candidate.structure == skeleton.structure:
             return Encoding(derivation, bits(grammar, derivation, allowed))
+    missing = [_missing_terms(terms, headers, dictionary) for terms, headers in targets]
     return Encoding(None, math.inf, min(missing, key=len, default=()))
 
 
@@ -112,9 +119,10 @@ def branch_form(skeleton: Skeleton) -> Skeleton:
     return numbered(skeleton.frame, ((skeleton.highest, mul(constant(n_constants(root)), root)),))
 
 
-def _target_terms(skeleton: Skeleton, pivot: Expression | None, divisor: Expression) -> Iterator[Parts]:
+def _target_terms(
+    skeleton: Skeleton, structure: Expression, pivot: Expression | None, divisor: Expression
+) -> Iterator[Parts]:
     """The terms R of the equation, for each way of writing it as divisor*pivot = R (without a pivot: as 0 = R)."""
-    structure = structural(skeleton.left, skeleton.right)
     pool = [math.nan] * n_constants(structure)
     terms = [to_expression({m: UNIT}, pool) for m in to_terms(structure, pool)]
     if pivot is None:

@@ -15,6 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from lgf.compilation import CACHED
 from lgf.expression.tree import Expression
 from lgf.grammar import Grammar
@@ -25,7 +27,7 @@ Plain = Any  # numbers, text and tuples of them, as `marshal` writes them
 
 MOST_FILES = 100  # the oldest beyond them are deleted
 _LEAVES = ("number", "constant", "symbol")
-_SOURCES = ("lgf.expression", "lgf.grammar", "lgf.language")
+_SOURCES = ("lgf.expression", "lgf.grammar", "lgf.language", "lgf.solver", "lgf.solver.kernels")
 
 
 class Numbers(dict[Expression, int]):
@@ -47,6 +49,17 @@ def _expressions(nodes: list[Plain]) -> list[Expression]:
     for head, args in nodes:
         made.append(Expression(head, args if head in _LEAVES else tuple([made[a] for a in args])))
     return made
+
+
+def array_to_plain(array: np.ndarray) -> Plain:
+    """An array as `marshal` writes it."""
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def array_from_plain(plain: Plain) -> np.ndarray:
+    """The array that `array_to_plain` took."""
+    kind, shape, data = plain
+    return np.frombuffer(data, kind).reshape(shape).copy()  # kernels are compiled for arrays that can be written
 
 
 def stored(

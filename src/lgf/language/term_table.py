@@ -7,9 +7,9 @@ record (its window, its dominant frequencies, the size of the cofactor), so the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 from lgf.expression.frame import Frame
 from lgf.expression.monomials import n_constants, renumber
@@ -20,8 +20,10 @@ from lgf.grammar.vocabulary import STATE_WORD
 from lgf.language.cheapest_derivation import header_parts, reciprocal
 from lgf.language.headers import fraction, spell_header
 from lgf.language.sentences import grammar_frame
+from lgf.language.stored import Numbers, Plain, array_from_plain, array_to_plain, stored
 from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
 from lgf.solver.constant_roles import Role, role_of
+from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import Programs
 from lgf.solver.program import compile_expression
 
@@ -71,10 +73,60 @@ class TermTable:
         return [self.terms.index(e) for e in linear if e in self.terms]
 
 
-@lru_cache(maxsize=4)
 def term_table(grammar: Grammar, n_terms: int = N_TERMS) -> TermTable:
     """The table of an explicit grammar: linear terms, terms of its headers, its cheapest summands, its divisors."""
-    allowed = restrict(grammar, order=ORDERS[-1])
+    return _table(grammar, _rules(grammar), n_terms)
+
+
+@lru_cache(maxsize=4)
+def _rules(grammar: Grammar) -> bytes:
+    return restrict(grammar, order=ORDERS[-1]).tobytes()
+
+
+def _to_plain(table: TermTable, number: Numbers) -> Plain:
+    terms, divisors = (tuple([number[e] for e in some]) for some in (table.terms, table.divisors))
+    return terms, divisors, tuple((order, _order_to_plain(one)) for order, one in table.by_order.items())
+
+
+def _from_plain(plain: Plain, expressions: list[Expression]) -> TermTable:
+    terms, divisors, by_order = plain
+    return TermTable(
+        tuple([expressions[e] for e in terms]),
+        tuple([expressions[e] for e in divisors]),
+        {order: _order_from_plain(one) for order, one in by_order},
+    )
+
+
+def _order_to_plain(table: OrderTable) -> Plain:
+    arrays = (table.owner, table.group, table.relative, table.unit)
+    programs = (_programs_to_plain(p) for p in (table.programs, table.cofactors))
+    return (*programs, *map(array_to_plain, arrays))
+
+
+def _order_from_plain(plain: Plain) -> OrderTable:
+    programs, cofactors, owner, group, relative, unit = plain
+    return OrderTable(
+        _programs_from_plain(programs),
+        array_from_plain(owner),
+        array_from_plain(group),
+        array_from_plain(relative),
+        array_from_plain(unit),
+        _programs_from_plain(cofactors),
+    )
+
+
+def _programs_to_plain(programs: Programs) -> Plain:
+    return tuple(v if isinstance(v, int) else array_to_plain(v) for v in programs)
+
+
+def _programs_from_plain(plain: Plain) -> Programs:
+    values: list[Any] = [v if isinstance(v, int) else array_from_plain(v) for v in plain]
+    return Programs(*values)
+
+
+@stored(_to_plain, _from_plain)
+def _table(grammar: Grammar, allowed_rules: bytes, n_terms: int) -> TermTable:
+    allowed = np.frombuffer(allowed_rules, dtype=bool)
     headers = header_parts(grammar, allowed)
     linear = [ONE, *(symbol(STATE_WORD, d) for d in range(ORDERS[-1]))]
     # A header of one term over a divisor is written as one term; what all divisors have is none of these.
@@ -161,7 +213,7 @@ def _values(
     lists = [_choices(role_of(expression, i), bits, cofactors) for i in range(count)]
     if count == 1:
         return [(v,) for v, _ in lists[0]], [(u,) for _, u in lists[0]]
-    draws = qmc.Halton(count, scramble=False).random(_ROWS_OF_SEVERAL + 1)[1:]
+    draws = halton(count, _ROWS_OF_SEVERAL)
     rows = [[c[int(x * len(c))] for c, x in zip(lists, draw, strict=True)] for draw in draws]
     return [tuple(v for v, _ in row) for row in rows], [tuple(u for _, u in row) for row in rows]
 

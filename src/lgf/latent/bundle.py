@@ -98,6 +98,11 @@ def bundle_names() -> tuple[str, ...]:
     return tuple(sorted(e.name for e in entries.iterdir() if e.joinpath(_FACTS).is_file()))
 
 
+def fingerprint_of(name: str) -> str:
+    """The fingerprint of the grammar of a model that comes with the package."""
+    return json.loads(_read_limited(files("lgf").joinpath("models", name, _FACTS)))["fingerprint"]
+
+
 def load_bundle(name_or_path: str | Path) -> ModelBundle:
     """The model of that name in the package, or in that folder; LgfError if it is damaged."""
     known = isinstance(name_or_path, str) and name_or_path in bundle_names()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from lgf.latent.layers import Array
 from lgf.latent.predictor import Predictor
@@ -28,12 +27,16 @@ class Guide:
 
     def log_probability(self, out: Array, t: Array) -> Array:
         """(1 / temperature) log p(y | x_t, t) of the predictor's outputs; log Phi((target - mu) / sigma_t) of means."""
+        from scipy.special import log_ndtr  # imported late: a search starts sooner
+
         if self.predictor.classes:
             return out[..., int(self.target)] / np.float32(self.temperature)
         return log_ndtr(self._distance(out, t)) / np.float32(self.temperature)
 
     def slope(self, out: Array, t: Array) -> Array:
         """The derivatives of `log_probability` by the outputs [n, ...]."""
+        from scipy.special import log_ndtr
+
         slope = np.zeros_like(out)
         if self.predictor.classes:
             slope[..., int(self.target)] = 1 / self.temperature

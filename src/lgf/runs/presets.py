@@ -113,15 +113,15 @@ def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, Mak
     """
     from lgf.conditional_flow import conditional_proposers
     from lgf.flow_proposer import flow_proposers
-    from lgf.latent.bundle import bundle_names, load_bundle
+    from lgf.latent.bundle import bundle_names, fingerprint_of, load_bundle
     from lgf.latent.rule_flow_file import load_rule_flow
 
     name = trained or (grammar.name if grammar.name in bundle_names() else None)
     if name is None:
         return {}
-    bundle = load_bundle(name) if trained else _shipped_bundle(name)
-    if bundle.grammar.fingerprint != grammar.fingerprint:
+    bundle = load_bundle(name) if trained else None  # what is wrong with a user's model is said at once
+    if (fingerprint_of(name) if bundle is None else bundle.grammar.fingerprint) != grammar.fingerprint:
         return {}
     conditional = load_rule_flow(name, grammar)
     listed = {} if conditional is None else {CONDITIONAL: conditional_proposers(conditional)}
-    return {FLOW: flow_proposers(bundle), **listed}
+    return {FLOW: flow_proposers(lambda: _shipped_bundle(name) if bundle is None else bundle), **listed}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from lgf.solver.stability import Stability, Verdict
 from lgf.solver.trajectory import SolveStatus
 
 Plain = dict[str, Any]
-_SETTINGS = TypeAdapter(DiscoverySettings)
 
 
 def jsonable(value: Any, unbounded: Callable[[float], Any] = str) -> Any:
@@ -48,6 +48,11 @@ def jsonable(value: Any, unbounded: Callable[[float], Any] = str) -> Any:
 def for_page(value: Any) -> Any:
     """The value in JSON types; infinities and NaN become null, which a plot leaves out."""
     return jsonable(value, lambda _: None)
+
+
+@cache
+def _reader() -> TypeAdapter[DiscoverySettings]:
+    return TypeAdapter(DiscoverySettings)  # takes long to make, and a new search does not read settings
 
 
 def problem_to_plain(problem: Problem) -> Plain:
@@ -95,12 +100,12 @@ def problem_from_plain(data: Plain) -> Problem:
 
 def settings_to_plain(settings: DiscoverySettings) -> Plain:
     """Every setting by name."""
-    return _SETTINGS.dump_python(settings, mode="json")
+    return jsonable(asdict(settings), lambda unbounded: unbounded)
 
 
 def settings_from_plain(data: Plain) -> DiscoverySettings:
     """The settings that `settings_to_plain` wrote; unknown settings are an error."""
-    settings = _SETTINGS.validate_python(data)
+    settings = _reader().validate_python(data)
     if settings_to_plain(settings) != data:
         raise ValueError("the settings are those of another version")
     return settings

@@ -18,11 +18,11 @@ from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 from lgf.expression.print import format_number
-from lgf.fit.initial_guesses import halton
 from lgf.runs.bands import make_mixture
 from lgf.runs.posterior import Posterior, make_posterior
 from lgf.runs.request import Run
 from lgf.solver.forcing import Forcing
+from lgf.solver.halton import halton
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import Trajectory
 

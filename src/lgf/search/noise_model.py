@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
 
 from lgf.data.noise import correlation_time
 from lgf.data.problem import Problem
@@ -119,6 +118,8 @@ def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] 
 
     The standard deviation is proportional to sqrt(1 + (g y / rms y)^2). Several measured columns are not examined.
     """
+    from scipy.optimize import minimize_scalar  # imported late: a search starts sooner
+
     if not _examined(candidate, target):
         return None
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
@@ -196,6 +197,8 @@ def _regression(slopes: np.ndarray, moments: np.ndarray) -> np.ndarray:
 
 def likeliest_process(residuals: Residuals, start: tuple[float, float] | None = None) -> tuple[float, float]:
     """(share, correlation time) of the likeliest Ornstein-Uhlenbeck process beside white noise of variance 1."""
+    from scipy.optimize import minimize  # imported late: a search starts sooner
+
     spacing = float(np.median(np.diff(residuals.t)[np.diff(residuals.t) > 0]))
     window = float(np.ptp(residuals.t))
 

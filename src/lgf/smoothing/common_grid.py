@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.interpolate import BSpline
-from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
+
+from lgf.smoothing.b_spline import b_splines
 
 GRID = 128
 """The number of grid points. They are even over the window, both ends included."""
@@ -21,6 +21,7 @@ _MOST_KNOTS = 129
 _DEGREE = 5
 _PENALISED = 3  # the derivative whose square is penalised
 _PENALTIES = np.logspace(-14.0, 0.0, 43)
+_MIDDLE = 1e-9  # of the penalties, on a logarithmic scale
 _LEAST_FREE = 0.03  # of the samples: a penalty that leaves fewer degrees of freedom to the noise is not tried
 
 
@@ -49,22 +50,24 @@ def _basis(times: bytes) -> GridBasis:
     sites = np.linspace(0.0, 1.0, min(len(tau), _MOST_KNOTS))
     knots = np.concatenate([np.zeros(_DEGREE), sites, np.ones(_DEGREE)])
     p = len(knots) - _DEGREE - 1
-    spline = BSpline(knots, np.eye(p), _DEGREE)
     nodes, weights = np.polynomial.legendre.leggauss(_DEGREE - _PENALISED + 1)
     middle, half = (sites[1:] + sites[:-1]) / 2, np.diff(sites) / 2
     points = (middle[:, None] + half[:, None] * nodes).ravel()
-    bend = spline.derivative(_PENALISED)(points)
+    bend = b_splines(points, knots, _DEGREE, _PENALISED)
     penalty = bend.T @ (bend * (half[:, None] * weights).ravel()[:, None])
-    design = spline(tau)
+    design = b_splines(tau, knots, _DEGREE)
     gram = design.T @ design / len(tau)
     gram += 1e-9 * np.trace(gram) / p * np.eye(p)
     with threadpool_limits(limits=1, user_api="blas"):
-        penalties, basis = eigh(penalty, gram)
-    derivative = {k: spline(TAU, nu=k) @ basis for k in (0, 1, 2)}
-    once = spline.antiderivative()
-    twice = once.antiderivative()
-    derivative[-1] = (once(TAU) - once(0.0)) @ basis
-    derivative[-2] = (twice(TAU) - twice(0.0) - TAU[:, None] * once(0.0)) @ basis
+        # Penalties reach from 0 to 1e25. Their eigenvalues beside the samples alone would be lost in rounding; those of
+        # the samples beside both lie between 0 and 1.
+        factor = np.linalg.cholesky(gram + _MIDDLE * penalty)
+        half_way = np.linalg.solve(factor, gram)
+        shares, turned = np.linalg.eigh(np.linalg.solve(factor, half_way.T))
+        shares = np.clip(shares[::-1], 1e-30, 1.0)
+        penalties = (1.0 / shares - 1.0) / _MIDDLE
+        basis = np.linalg.solve(factor.T, turned[:, ::-1]) / np.sqrt(shares)
+    derivative = {k: b_splines(TAU, knots, _DEGREE, k) @ basis for k in (-2, -1, 0, 1, 2)}
     return GridBasis(basis.T @ design.T / len(tau), np.maximum(penalties, 0.0), derivative)
 
 

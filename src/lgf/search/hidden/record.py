@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame, Variable
@@ -113,6 +112,8 @@ class Curves:
 
 def curves_of(target: Target, hidden: str, least: int) -> Curves:
     """The curves of the target's measured states, with at least so many points in each experiment."""
+    from scipy.interpolate import CubicHermiteSpline, CubicSpline  # imported late: a search starts sooner
+
     frame, record = target.frame, target.record
     variables = [v for v in frame.columns if v.name != hidden]
     times, values, inputs, weights = [], [], [], []

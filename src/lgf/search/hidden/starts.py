@@ -20,12 +20,12 @@ from lgf.expression.frame import Variable
 from lgf.expression.monomials import n_constants
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import ONE, Expression, factors, summands
-from lgf.fit.initial_guesses import halton
 from lgf.language.system_language import RowTerm, SystemLanguage
 from lgf.search.hidden.coupling import Coupling, couplings, polynomial_terms, symbol_of
 from lgf.search.hidden.record import Curves
 from lgf.search.systems.component import Component, known_component
 from lgf.settings.ranges import Count, Positive, Share, Tally, Weight
+from lgf.solver.halton import halton
 
 _NATS_PER_BIT = 2 * math.log(2)
 

@@ -4,15 +4,16 @@ These use only the weighted grammar: Monte Carlo samples it, enumeration lists t
 evolution varies the summands of good candidates. The guided flow implements the same protocol.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
 
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
-from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split
+from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split, split_rules
 from lgf.language.language import Language
 from lgf.search.candidate import Population, Proposal
 from lgf.settings.ranges import Count, Positive, Share, Weight
@@ -192,8 +193,26 @@ class EvolutionProposer:
         pool = self._pool.setdefault(language.frame, [])
         while not pool:
             draws = sample(language.grammar, self._rng, _BATCH, language.allowed, max_order=language.max_order)
-            pool += [s for d in draws for s in split(language.grammar, d).summands]
+            pool += [s for d in draws for s in split_rules(language.grammar, d)[1]]
         return pool.pop()
+
+
+class DeferredProposer:
+    """A proposer that is made when it is first used, because that takes long."""
+
+    def __init__(self, make: Callable[[], Proposer | None]):
+        self._make = cache(make)
+
+    def ask(self, n: int) -> list[Proposal]:
+        """The proposals of the proposer."""
+        proposer = self._make()
+        return [] if proposer is None else proposer.ask(n)
+
+    def tell(self, population: Population) -> None:
+        """Updates the proposer."""
+        proposer = self._make()
+        if proposer is not None:
+            proposer.tell(population)
 
 
 class MixedProposer:
