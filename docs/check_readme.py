@@ -1,9 +1,11 @@
 """Runs every command and the Python of the README from a wheel in an empty environment: python docs/check_readme.py
 
 The lines of make are left out, `pip install .` becomes the installation of the wheel, and searches get five seconds.
+The first result of the README must be what its command prints now. Sizes and times are printed.
 """
 
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -24,9 +26,26 @@ def commands(text: str) -> list[str]:
     return [re.sub(r"--seconds \d+", "--seconds 5", line) for line in own]
 
 
+def first_result(text: str) -> list[str]:
+    """The lines that the README says its first example prints, without the times."""
+    return without_times(re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0])
+
+
+def without_times(printed: str) -> list[str]:
+    """The lines of the output of a search, without its seconds and without the notes before the equation."""
+    lines = [re.sub(r" in \d+ s,", " in _ s,", line.rstrip()) for line in printed.splitlines()]
+    return [line for line in lines if line and not line.startswith(("note:", "compiling"))]
+
+
 def programs(text: str) -> list[str]:
     """The blocks of Python of the README."""
     return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def processor_seconds() -> float:
+    """The processor time of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -40,13 +59,28 @@ def main() -> None:
         scripts = here / "env" / ("Scripts" if sys.platform == "win32" else "bin")
         (wheel,) = (here / "wheel").glob("*.whl")
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
+        begin = processor_seconds()
         run(scripts / "python", "-m", "pip", "install", "--quiet", str(wheel))
         size = sum(path.stat().st_size for path in (here / "env").rglob("*") if path.is_file())
-        print(f"installed with everything it needs: {size / 1e6:.0f} MB")
+        print(
+            f"installed with all it needs: {size / 1e6:.0f} MB in {processor_seconds() - begin:.0f} processor seconds"
+        )
+        environment = {"PATH": f"{scripts}:/usr/bin:/bin", "HOME": folder}
+        example = re.search(
+            r"^\t\$\(LGF\) (discover .*)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert example is not None
+        for which in ("first", "second"):
+            begin = processor_seconds()
+            line = f"lgf {example[1]} --out {'runs/duffing' if which == 'first' else 'again'}"
+            done = run("/bin/sh", "-c", f"{line} 2>&1", env=environment, stdout=subprocess.PIPE, text=True)
+            print(f"the {which} discovery took {processor_seconds() - begin:.0f} processor seconds")
+            if which == "first" and without_times(done.stdout) != first_result(text):
+                sys.exit(f"the README shows another result than\n{done.stdout}")
         run(scripts / "python", "-c", _DATA)
         for line in commands(text):
             print(f"$ {line}", flush=True)
-            run("/bin/sh", "-c", line, env={"PATH": f"{scripts}:/usr/bin:/bin", "HOME": folder})
+            run("/bin/sh", "-c", line, env=environment)
         for block in programs(text):
             (here / "program.py").write_text(block, encoding="utf-8")
             print("$ python program.py", flush=True)

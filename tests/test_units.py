@@ -49,6 +49,8 @@ def test_quantities_go_in_and_come_out(fitted):
     assert columns["u"][0].to("mm").magnitude == pytest.approx(20.0)
     assert columns["u'"].units == UNITS.mm / UNITS.s
     assert fitted.simulate([0, 1], initial={"u": 2 * UNITS.cm}).u[0] == pytest.approx(20.0)
+    drawn = fitted.simulate([0, 1], initial=2 * UNITS.cm, interval=0.9, quantities=True)
+    assert drawn["lower u"][1] < drawn["u"][1] < drawn["upper u"][1]
     with pytest.raises(LgfError, match="cannot be converted to mm"):
         fitted.simulate([0, 1], initial={"u": 2 * UNITS.kg})
 
@@ -100,3 +102,15 @@ def test_the_command_line_prints_units(tmp_path, monkeypatch, capsys):
     assert "[1/s] u" in (tmp_path / "runs/data/front.csv").read_text()
     assert r"\mathrm{s^{-1}}" in (tmp_path / "runs/data/equation.tex").read_text()
     assert read_run(tmp_path / "runs/data").request.problem.knowledge.units == {"t": "s", "u": "cm"}
+    assert main(["simulate", "runs/data", "--initial", "u=3 mm", "--t1", "0.1 min", "--n", "2", "--units"]) == 0
+    header, first, last = capsys.readouterr().out.splitlines()
+    assert header == "t [s],u [cm],u' [cm/s]"
+    assert [float(x) for x in first.split(",")[:2]] == [0.0, pytest.approx(0.3)]
+    assert [float(x) for x in last.split(",")[:2]] == [6.0, pytest.approx(0.3 * np.exp(-3.0), rel=1e-3)]
+    for value, words in (
+        ("u=3 kg", "cannot be converted to cm"),
+        ("u=3 cells", "'cells' is not known"),
+        ("u=x", "'x'"),
+    ):
+        assert main(["simulate", "runs/data", "--initial", value]) == 2
+        assert words in capsys.readouterr().err

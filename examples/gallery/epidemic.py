@@ -1,4 +1,8 @@
-"""A common cold on Tristan da Cunha: nobody counted the people who could still catch it; they are a hidden state."""
+"""A common cold on Tristan da Cunha: nobody counted the people who could still catch it; they are a hidden state.
+
+What is known does the work. Whoever recovers was infected. Without infected people there are no infections, and without
+susceptible ones S does not change.
+"""
 
 from lgf import LatentGrammarFlow
 from lgf.data import load_record
@@ -15,4 +19,6 @@ model.fit(record.t, record.values, states=["infected", "recovered"])
 print(model.equation_)
 S = model.predict(record.t)[:, 2]
 print(f"S fell from {S[0]:.0f} to {S[-1]:.0f} people")
+for sentence in model.run_.hidden.sentences:
+    print(sentence)
 FIGURE = model.plot

@@ -4,7 +4,7 @@ from lgf import LatentGrammarFlow
 from lgf.data import load_record
 
 well = load_record("growth").observations[0]
-model = LatentGrammarFlow(order=1, autonomous=True, functions=(), units={"t": "h"}, max_evaluations=40)
+model = LatentGrammarFlow(order=1, autonomous=True, functions=(), units={"t": "h"})
 model.fit(well.t, well.values[:, 0])
 print(model.equation_)
 print(model.verdict_)

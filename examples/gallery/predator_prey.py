@@ -14,4 +14,6 @@ model = LatentGrammarFlow(
 model.fit(record.t, record.values, states=["hare", "lynx"])
 print(model.equation_)
 print(model.verdict_)
+ahead = model.simulate([1920, 1925, 1930], initial={"hare": 24.7, "lynx": 8.1})
+print(f"lynxes in 1930, if that were the law: {ahead['lynx'][-1]:.1f} thousand furs")
 FIGURE = model.plot_phase

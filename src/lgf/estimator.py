@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
@@ -14,9 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
-from lgf.data.quantities import is_quantity, numbers_by_name, quantity, take_units
-from lgf.equation.dimensions import quantity_units
-from lgf.equation.units import Unit, unit_text
+from lgf.data.quantities import take_units
+from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 from lgf.report.constants import constant_rows
@@ -31,6 +31,15 @@ from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.forecast import forecast
 from lgf.runs.new_experiment import continued
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
+from lgf.runs.quantities import (
+    band_in_quantities,
+    columns_in_quantities,
+    initial_in_numbers,
+    inputs_in_numbers,
+    states_in_quantities,
+    times_in_numbers,
+    units_of,
+)
 from lgf.runs.request import Request, Run, execute, warn
 from lgf.runs.suggestion import Allowed, Suggestion, allowed_starts, suggest
 from lgf.search.mixture import MakeProposer
@@ -209,12 +218,8 @@ class LatentGrammarFlow(BaseEstimator):
     @property
     def units_(self) -> dict[str, str]:
         """The unit of time, of every variable and of the inputs, as far as they are known."""
-        return {name: unit_text(unit) for name, unit in self._units().items()}
-
-    def _units(self) -> dict[str, Unit]:
         check_is_fitted(self, "run_")
-        frame = self.run_.frame
-        return quantity_units(self.run_.request.problem.units, frame.columns, frame.inputs)
+        return {name: unit_text(unit) for name, unit in units_of(self.run_).items()}
 
     @overload
     def predict(
@@ -238,20 +243,12 @@ class LatentGrammarFlow(BaseEstimator):
         quantities=True the result has units; of several states it is a mapping from names.
         """
         check_is_fitted(self, "run_")
-        times = self._times(t)
-        give = self._quantities if quantities else self._states
+        times = _numbers(times_in_numbers(self.run_, t), "t")
+        give = partial(states_in_quantities, self.run_) if quantities else self._states
         if interval is None:
             return give(forecast(self.run_, experiment, times))
         band = Bands(self.run_).of_experiment(experiment, times, interval)
         return Prediction(*(give(part) for part in band))
-
-    def _times(self, t: Any) -> np.ndarray:
-        return _numbers(numbers_by_name({"t": t}, self._units())["t"] if is_quantity(t) else t, "t")
-
-    def _quantities(self, solved: Trajectory) -> Any:
-        units, names = self._units(), self.run_.frame.names
-        by_name = {name: quantity(solved[name], name, units) for name in names}
-        return by_name[names[0]] if len(names) == 1 else by_name
 
     def predict_new(self, t: ArrayLike, seen_t: ArrayLike, seen: ArrayLike, *, forcing: Any = None) -> np.ndarray:
         """The prediction at times t of a new experiment with the samples `seen` at `seen_t`: (N,), or (N, n).
@@ -300,9 +297,9 @@ class LatentGrammarFlow(BaseEstimator):
     ) -> Band: ...  # fmt: skip
     @overload
     def simulate(
-        self, t: Any, initial: Any, forcing: Any = None, experiment: int | None = None, *,
-        quantities: Literal[True],
-    ) -> dict[str, Any]: ...  # fmt: skip
+        self, t: Any, initial: Any, forcing: Any = None, experiment: int | None = None, interval: float | None = None,
+        *, quantities: Literal[True],
+    ) -> Any: ...  # fmt: skip
     def simulate(
         self,
         t: ArrayLike,
@@ -320,30 +317,19 @@ class LatentGrammarFlow(BaseEstimator):
         With interval=0.9 it is a Band (trajectory, lower, upper): a new measurement lies between lower and upper with
         this probability; of a variable that was not measured, its value does. The initial state is taken as exact.
         Times, initial values and named inputs may be pint quantities. With quantities=True the result is a mapping from
-        names (t, u, u', ...) to quantities.
+        names (t, u, u', ...; of a band also lower u, upper u, ...) to quantities.
         """
         check_is_fitted(self, "run_")
-        units, times, inputs = self._units(), self._times(t), _arrays(forcing)
-        if isinstance(initial, Mapping):
-            start = numbers_by_name(initial, units)
-        elif is_quantity(initial) or (isinstance(initial, (list, tuple)) and any(map(is_quantity, initial))):
-            values = [initial] if is_quantity(initial) and not np.ndim(initial) else initial
-            names = map(str, self.run_.frame.variables)
-            start = list(numbers_by_name(dict(zip(names, values, strict=False)), units).values())
-        else:
-            start = _numbers(initial, "initial").tolist()
-        if isinstance(inputs, Mapping):
-            inputs = numbers_by_name(inputs, units)
-        if quantities:
-            if interval is not None:
-                raise LgfError("quantities are given for a trajectory without its band; leave out the interval.")
-            solved = self.run_.simulate(times, start, inputs, experiment)
-            names = ("t", *map(str, solved.variables))
-            columns = (solved.t, *solved.values.T)
-            return {name: quantity(column, name, units) for name, column in zip(names, columns, strict=True)}
-        if interval is None:
-            return self.run_.simulate(times, start, inputs, experiment)
-        return Bands(self.run_).of_simulation(times, start, inputs, interval, experiment)
+        run = self.run_
+        times = _numbers(times_in_numbers(run, t), "t")
+        start, inputs = initial_in_numbers(run, initial), inputs_in_numbers(run, _arrays(forcing))
+        if not isinstance(start, Mapping):
+            start = _numbers(start, "initial").tolist()
+        if interval is not None:
+            band = Bands(run).of_simulation(times, start, inputs, interval, experiment)
+            return band_in_quantities(run, band) if quantities else band
+        solved = run.simulate(times, start, inputs, experiment)
+        return columns_in_quantities(run, solved) if quantities else solved
 
     def suggest(
         self,

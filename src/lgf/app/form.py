@@ -62,6 +62,7 @@ class Form(_Strict):
     conserved: tuple[Text, ...] = ()
     populations: tuple[Text, ...] = ()
     hidden: tuple[Text, ...] = ()
+    vary: tuple[Text, ...] = ()
     start: tuple[Text, ...] = ()
     initial: dict[str, float] = {}
     seconds: Annotated[float, Field(gt=0, le=LONGEST_SEARCH)] = 60.0
@@ -217,5 +218,6 @@ def _knowledge(form: Form, inputs: Any, units: dict[str, str]) -> Knowledge:
         conserved=form.conserved or None,
         populations=form.populations or None,
         hidden=form.hidden or None,
+        vary=form.vary or "auto",
         units=units or None,
     )

@@ -13,10 +13,12 @@ from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
 from lgf.equation.units import unit_pretty
 from lgf.expression.print import format_number
+from lgf.report.equilibria import equilibria_of, isolated
 from lgf.report.figures import INTERVAL
 from lgf.report.page import alternatives, stability, summary
 from lgf.report.percentages import percentage
-from lgf.report.verdict import hidden_sentences, verdict
+from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
+from lgf.report.verdict import hidden_sentences, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.request import Run
 from lgf.runs.serialisation import for_page
@@ -26,6 +28,7 @@ from lgf.solver.trajectory import SolveStatus, Trajectory
 
 BAND_POINTS = 200  # a band takes a quarter of a second
 _CURVE_POINTS = 1000
+_PLANES, _ARROWS = 3, 13  # of the phase portrait
 _ENDS_EARLY = {
     SolveStatus.BLEW_UP: "The curve ends early: the solution grows without bound.",
     SolveStatus.OUT_OF_STEPS: "The curve ends early: the solution became too fast to follow.",
@@ -82,6 +85,7 @@ def run_view(run: Run) -> Facts:
             "summary": summary(run),
             "stability": stability(run),
             "alternatives": alternatives(run),
+            "residuals": residual_sentences(run),
             "hidden": hidden_sentences(run),
             "evaluations": run.evaluations,
             "seconds": run.seconds,
@@ -143,14 +147,42 @@ def curve_view(run: Run, number: int, experiment: int) -> Facts:
     rows = thinned_rows(observation.values)
     measured = observation.t[rows]
     t = np.union1d(np.linspace(*observation.window, _CURVE_POINTS), measured)
-    solved = replace(run, best=candidate).trajectory(experiment, t)
+    shown = run if candidate is run.best else replace(run, best=candidate)
+    solved = shown.trajectory(experiment, t)
     at = np.searchsorted(t, measured)
     residuals = {str(v): observation.values[rows, j] - solved[v][at] for j, v in enumerate(observation.columns)}
-    facts: dict[str, Any] = {**trajectory_view(solved), "residuals": {"t": measured, "columns": residuals}}
+    facts: dict[str, Any] = {
+        **trajectory_view(solved),
+        "residuals": {"t": measured, "columns": residuals},
+        "planes": _planes(shown),
+    }
     if candidate is run.best:
         times = np.linspace(*observation.window, BAND_POINTS)
         facts["band"] = band_view(bands_of(run).of_experiment(experiment, times, INTERVAL))
     return for_page(facts)
+
+
+def _planes(run: Run) -> list[Facts]:
+    """The planes of the phase portrait: their limits, the arrows of the vector field, and the equilibria in them."""
+    pairs = planes(run)[:_PLANES]
+    rests = isolated(equilibria_of(run)) if pairs else ()
+    views = []
+    for x, y in pairs:
+        limits = plane_limits(run, x, y, rests)
+        places = [dict(zip(rest.variables, rest.state, strict=True)) for rest in rests]
+        arrows = arrows_in_plane(run, x, y, limits, _ARROWS) if has_field(run) else np.empty((0, 4))
+        views.append(
+            {
+                "x": str(x),
+                "y": str(y),
+                "limits": limits,
+                "arrows": arrows,
+                "rests": [
+                    {"x": at[x], "y": at[y], "stable": rest.stable} for at, rest in zip(places, rests, strict=True)
+                ],
+            }
+        )
+    return views
 
 
 @lru_cache(maxsize=8)

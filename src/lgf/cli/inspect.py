@@ -73,11 +73,12 @@ def check(
 
 def simulate(
     run: RunFolder,
-    t0: Annotated[float | None, typer.Option("--t0", help="First time. Default: start of the record.")] = None,
-    t1: Annotated[float | None, typer.Option("--t1", help="Last time. Default: end of the record.")] = None,
+    t0: Annotated[str | None, typer.Option("--t0", help="First time. Default: start of the record.")] = None,
+    t1: Annotated[str | None, typer.Option("--t1", help="Last time, as 20 or '2 min'. Default: end of it.")] = None,
     n: Annotated[int, typer.Option("--n", help="Number of times.")] = 500,
-    initial: Annotated[str | None, typer.Option(help="Initial state u,u',... at the first time.")] = None,
+    initial: Annotated[str | None, typer.Option(help="Initial state at the first time, as 1,0 or 'u=3 cm'.")] = None,
     forcing: ForcingFormula = None,
+    units: Annotated[bool, typer.Option("--units", help="Write the units into the header.")] = False,
     interval: Annotated[
         float | None, typer.Option(help="Probability such as 0.9: add the lower and upper ends of the band.")
     ] = None,
@@ -87,23 +88,28 @@ def simulate(
     import numpy as np
 
     from lgf.cli.problem import parse_initial, parse_inputs
+    from lgf.data.quantities import read_quantity
+    from lgf.equation.units import unit_text
     from lgf.errors import LgfError
     from lgf.runs.bands import Bands
     from lgf.runs.folder import read_run, write_atomically
     from lgf.runs.forecast import forecast
+    from lgf.runs.quantities import initial_in_numbers, times_in_numbers, units_of
     from lgf.solver.trajectory import SolveStatus, Trajectory
 
     result = read_run(run)
     window = result.request.problem.observations[0].window
-    begin, end = window[0] if t0 is None else t0, window[1] if t1 is None else t1
+    given = [None if text is None else float(times_in_numbers(result, read_quantity(text))) for text in (t0, t1)]
+    begin, end = (own if time is None else time for own, time in zip(window, given, strict=True))
     if not 2 <= n <= MOST_TIMES:
         raise LgfError(f"--n is {n}; give a number of times from 2 to {MOST_TIMES}.")
     if not (np.isfinite(begin) and np.isfinite(end) and begin < end):
         raise LgfError(f"the times go from {begin:g} to {end:g}; the last one must be later than the first.")
     t = np.linspace(begin, end, n)
-    start = parse_initial(initial) if initial is not None else None
+    start = parse_initial(initial, read_quantity) if initial is not None else None
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
+    start = initial_in_numbers(result, start)
     if start is None and forcing:
         raise LgfError("a new forcing needs an initial state; give it by --initial.")
     ends: dict[str, Trajectory] = {}
@@ -118,7 +124,7 @@ def simulate(
         solved = result.simulate(t, start, parse_inputs(forcing) or None)
     else:
         solved = forecast(result, 0, t)
-    text = _csv(solved, ends)
+    text = _csv(solved, ends, {name: unit_text(unit) for name, unit in units_of(result).items()} if units else {})
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -128,13 +134,15 @@ def simulate(
         typer.echo(f"The solution {what} at t = {solved.end:.6g}; what was not reached is empty.", err=True)
 
 
-def _csv(solved: "Trajectory", ends: "Mapping[str, Trajectory]") -> str:
+def _csv(solved: "Trajectory", ends: "Mapping[str, Trajectory]", units: "Mapping[str, str]") -> str:
     """The table of the trajectory, followed by the ends of its band, if there are any."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
+    names = ["t", *map(str, solved.variables), *solved.inputs]
     columns = [solved.t, *solved.values.T, *solved.inputs.values(), *(c for end in ends.values() for c in end.values.T)]
-    added = [f"{end} {variable}" for end in ends for variable in solved.variables]
-    writer.writerow(["t", *map(str, solved.variables), *solved.inputs, *added])
+    names += [f"{end} {variable}" for end in ends for variable in solved.variables]
+    known = (units.get(name.split(" ")[-1]) for name in names)
+    writer.writerow([f"{name} [{unit}]" if unit else name for name, unit in zip(names, known, strict=True)])
     for row in zip(*columns, strict=True):
         writer.writerow(["" if x != x else f"{x:.10g}" for x in row])
     return file.getvalue()

@@ -1,5 +1,6 @@
 """Reading a problem from command-line arguments."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
@@ -100,10 +101,15 @@ def parse_derivative(texts: list[str] | None) -> list[int] | dict[str, int] | No
 InitialState = tuple[float, ...] | dict[str, float]
 
 
-def parse_initial(text: str) -> InitialState | list[InitialState]:
-    """The initial state in text such as 0,1.5 or prey=8.3,predator=3.4; one for each experiment, separated by `;`."""
+def parse_initial(text: str, read: Callable[[str], Any] = float) -> InitialState | list[InitialState]:
+    """The initial state in text such as 0,1.5 or prey=8.3,predator=3.4; one for each experiment, separated by `;`.
+
+    `read` turns the text of one value into a number, or into a quantity where these are allowed.
+    """
     try:
-        states = [_initial_state(part) for part in text.split(";")]
+        states = [_initial_state(part, read) for part in text.split(";")]
+    except LgfError:
+        raise
     except ValueError as error:
         raise LgfError(
             f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5 or prey=8.3."
@@ -111,11 +117,11 @@ def parse_initial(text: str) -> InitialState | list[InitialState]:
     return states[0] if len(states) == 1 else states
 
 
-def _initial_state(text: str) -> InitialState:
+def _initial_state(text: str, read: Callable[[str], Any]) -> InitialState:
     if "=" not in text:
-        return tuple(float(x) for x in text.split(","))
+        return tuple(read(x) for x in text.split(","))
     pairs = (part.partition("=") for part in text.split(","))
-    return {name.strip(): float(value) for name, _, value in pairs}
+    return {name.strip(): read(value) for name, _, value in pairs}
 
 
 def parse_bounds(texts: list[str] | None) -> dict[str, Any] | None:

@@ -37,10 +37,9 @@ def column_units(
         spelling: quantities[k] for k in quantities for spelling in (table.names[k], plain_name(table.names[k]))
     }
     own = {by_column.get(name, name): unit for name, unit in (given or {}).items()}
-    if units:
-        # A unit of u' alone says nothing while that of time is not known.
-        named = ", ".join(f"{name} in {unit_text(read_unit(unit)) or 'pure numbers'}" for name, unit in units.items())
-        notes.append(f"Units by the headers: {named}.")
+    read = [f"{q} in {unit_text(read_unit(unit)) or 'pure numbers'}" for q, unit in units.items() if q not in own]
+    if read:
+        notes.append(f"Units by the headers: {', '.join(read)}.")
     return {**units, **own}, tuple(notes)
 
 

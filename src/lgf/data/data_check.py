@@ -184,7 +184,7 @@ def _column_findings(
             Finding(
                 "warning",
                 f"{name} looks like noise alone: neighbouring samples are hardly alike. No equation will be found in "
-                "it; sample faster, average, or measure something that moves more.",
+                "it; sample faster, average, measure what moves more, or leave the column out.",
             ),
         )
         return

@@ -1,5 +1,6 @@
 """Quantities: arrays with units, as pint makes them, taken apart and put together."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,21 @@ from lgf.equation.units import Unit, read_unit, registry, unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 
+_QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
+
 
 def is_quantity(value: Any) -> bool:
     """Whether the value has a magnitude and units, as a pint.Quantity has."""
     return hasattr(value, "magnitude") and hasattr(value, "units") and hasattr(value, "to")
+
+
+def read_quantity(text: str) -> Any:
+    """The number, or the quantity, in text such as 0.3 or 30 cm; LgfError if it is neither."""
+    found = _QUANTITY.fullmatch(text.strip())
+    if found is None:
+        raise LgfError(f"{quoted(text)} is neither a number nor a number with a unit, such as 30 cm.")
+    number, unit = float(found[1]), found[2]
+    return registry().Quantity(number, _for_pint(read_unit(unit, own_words=False))) if unit else number
 
 
 def without_unit(value: Any, unit: str | None, name: str) -> tuple[Any, str | None]:

@@ -11,6 +11,7 @@ import numpy as np
 from lgf.fit.target import Target
 
 _LEAST_SAMPLES = 5  # of a segment
+_MOST_INITIAL_VALUES = 400  # of all segments: the cost of a step grows with their third power
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Shooting:
 
 
 def segmented(target: Target, count: int) -> Target:
-    """The target with each experiment cut into `count` segments, fewer if they become too short."""
+    """The target with each experiment cut into `count` segments, fewer if they become too short or too many."""
+    count = max(1, min(count, _MOST_INITIAL_VALUES // (target.n_experiments * target.frame.dimension)))
     key = "segments", count
     if key not in target.cache:
         target.cache[key] = target if count == 1 else _segmented(target, count)

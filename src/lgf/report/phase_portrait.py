@@ -1,32 +1,20 @@
 """The phase portrait: trajectories, the vector field and the equilibria, in planes of two variables."""
 
-from itertools import combinations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lgf.equation.system import System
 from lgf.expression.frame import Variable
 from lgf.report.canvas import RunFigure
 from lgf.report.equilibria import equilibria_of, isolated, solutions
 from lgf.report.labels import axis_label
+from lgf.report.vector_field import Limits, arrows_in_plane, has_field, plane_limits, planes, rates_in_plane
 from lgf.runs.request import Run
-from lgf.solver.equilibria import Equilibrium, rates_at
+from lgf.solver.equilibria import Equilibrium
 
-MOST_PLANES = 6
 _MEASURED, _MODEL, _FIELD = "#7a8794", "#c23b22", "#b9c4cf"
 _GRID, _ARROWS = 25, 15  # points of the vector field in each direction
-_MARGIN = 0.12  # of the range of the trajectories
-
-
-def planes(run: Run) -> list[tuple[Variable, Variable]]:
-    """The planes that are drawn: a state and its derivative for one state, pairs of states for several."""
-    variables = run.frame.variables
-    if len(run.frame.states) > 1:
-        variables = tuple(v for v in variables if v.derivative == 0)
-    return list(combinations(variables, 2))[:MOST_PLANES]
 
 
 def phase_portrait(run: Run) -> Figure | None:
@@ -51,11 +39,6 @@ def phase_portrait(run: Run) -> Figure | None:
     return figure
 
 
-def has_field(run: Run) -> bool:
-    """Whether the rates depend on the state alone, so that the system has a vector field."""
-    return run.best.skeleton.right_sides is not None and run.best.skeleton.autonomous and not run.best.skeleton.forced
-
-
 def _plane(axes: Axes, run: Run, x: Variable, y: Variable, rests: tuple[Equilibrium, ...]) -> None:
     solved = solutions(run)
     for trajectory in solved:
@@ -65,7 +48,7 @@ def _plane(axes: Axes, run: Run, x: Variable, y: Variable, rests: tuple[Equilibr
         across, up = observation.column(x), observation.column(y)
         if across is not None and up is not None:
             axes.plot(across, up, ".", color=_MEASURED, markersize=4, zorder=2)
-    limits = [_limits(run, variable, rests) for variable in (x, y)]
+    limits = plane_limits(run, x, y, rests)
     if has_field(run):
         _field(axes, run, x, y, limits)
     for rest in rests:
@@ -84,49 +67,16 @@ def _style(rest: Equilibrium) -> dict:
     return {"markersize": 7, "markerfacecolor": face, "markeredgecolor": "black", "linestyle": "none"}
 
 
-def _limits(run: Run, variable: Variable, rests: tuple[Equilibrium, ...]) -> tuple[float, float]:
-    """The range of the trajectories and measurements, widened to equilibria that lie near it."""
-    parts = [trajectory[variable] for trajectory in solutions(run)]
-    parts += [c for o in run.request.problem.observations if (c := o.column(variable)) is not None]
-    values = np.concatenate(parts)
-    values = values[np.isfinite(values)]
-    low, high = (float(values.min()), float(values.max())) if len(values) else (-1.0, 1.0)
-    span = (high - low) or abs(high) or 1.0
-    for rest in rests:
-        value = dict(zip(rest.variables, rest.state, strict=True))[variable]
-        if low - 0.3 * span <= value <= high + 0.3 * span:
-            low, high = min(low, value), max(high, value)
-    margin = _MARGIN * ((high - low) or span)
-    return low - margin, high + margin
-
-
-def _field(axes: Axes, run: Run, x: Variable, y: Variable, limits: list[tuple[float, float]]) -> None:
+def _field(axes: Axes, run: Run, x: Variable, y: Variable, limits: Limits) -> None:
     """Draws stream lines of the rates, or arrows where other variables matter too; those are at their mean."""
-    system = System(run.best.skeleton, run.best.fit.values)
-    whole = run.frame.dimension == 2
-    across, up = (np.linspace(*pair, _GRID if whole else _ARROWS) for pair in limits)
-    grid_x, grid_y = np.meshgrid(across, up)
-    states = np.empty((run.frame.dimension, grid_x.size))
-    for i, variable in enumerate(run.frame.variables):
-        means = [np.nanmean(trajectory[variable]) for trajectory in solutions(run)]
-        states[i] = np.mean(means) if means else 0.0
-    position = {variable: i for i, variable in enumerate(run.frame.variables)}
-    states[position[x]], states[position[y]] = grid_x.ravel(), grid_y.ravel()
-    with np.errstate(all="ignore"):
-        rates = rates_at(system, states)
-    u, v = (np.ma.masked_invalid(rates[position[w]].reshape(grid_x.shape)) for w in (x, y))
-    if not np.any(np.abs(u) + np.abs(v) > 0):
+    if run.frame.dimension == 2:
+        across, up, u, v = rates_in_plane(run, x, y, limits, _GRID)
+        if np.any(np.abs(u) + np.abs(v) > 0):
+            axes.streamplot(across, up, u, v, color=_FIELD, linewidth=0.7, arrowsize=0.8, density=1.1, zorder=1)
         return
-    if whole:
-        axes.streamplot(across, up, u, v, color=_FIELD, linewidth=0.7, arrowsize=0.8, density=1.1, zorder=1)
-        return
-    # Arrows show directions as they appear on paper, so both rates are measured in units of their axis.
-    (left, right), (low, high) = limits
-    u, v = u / (right - left), v / (high - low)
-    length = np.ma.masked_equal(np.hypot(u, v), 0.0)
+    arrows = arrows_in_plane(run, x, y, limits, _ARROWS)
     axes.quiver(
-        grid_x, grid_y, u / length, v / length, color=_FIELD, pivot="mid", units="width", scale=1.3 * _ARROWS,
-        width=0.003, zorder=1,
+        *arrows.T, color=_FIELD, pivot="mid", units="width", scale=1.3 * _ARROWS, width=0.003, zorder=1
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ export default async function columns(page, id) {
     experiment = Math.min(experiment, facts.problem.experiments.length - 1);
     drawPlot(facts.problem);
     // The form is drawn again only if other things can be known, so that nothing is lost while typing.
-    const names = JSON.stringify([facts.problem.variables, facts.problem.states, facts.problem.inputs.length > 0]);
+    const names = JSON.stringify([facts.problem.variables, facts.problem.states, facts.problem.inputs.length > 0, facts.problem.n_experiments > 1]);
     if (names !== drawnFor) {
       drawnFor = names;
       const byColumn = form.columns.some((column) => column.role === "input");

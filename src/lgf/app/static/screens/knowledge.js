@@ -49,6 +49,7 @@ export function knowledge(form, problem, inputByColumn, changed) {
         several && lines(form, "conserved", "Sums that do not change, one a line", problem.states.join(" + "), changed),
         several && lines(form, "populations", "States that stay zero once they are zero, one a line", first, changed),
       ),
+      problem.n_experiments > 1 && lines(form, "vary", "Terms whose factor differs between experiments, one a line", first, changed, "Left empty, the data decide."),
       signs(form, problem, changed),
       lines(
         form,
@@ -63,7 +64,7 @@ export function knowledge(form, problem, inputByColumn, changed) {
 }
 
 function more(title, form, parts) {
-  const texts = ["required", "forbidden", "known", "conserved", "populations", "hidden", "bounds", "start"];
+  const texts = ["required", "forbidden", "known", "conserved", "populations", "hidden", "vary", "bounds", "start"];
   const used = form.functions || texts.some((name) => form[name]?.length);
   return h("details", { open: Boolean(used) }, h("summary", {}, title), parts);
 }

@@ -49,6 +49,7 @@ export default function result(page, facts, reload) {
       other,
       h("div", { class: "equation" }, math(equation.math, true)),
       selected === chosen && h("p", { class: `finding ${VERDICTS[view.trust]}` }, view.verdict),
+      selected === chosen && view.residuals.map((sentence) => h("p", {}, sentence)),
       h("p", {}, selected === chosen ? view.summary : `Error ${equation.error_text} of the signal.`),
       h(
         "div",
@@ -86,7 +87,7 @@ export default function result(page, facts, reload) {
     const observation = view.problem.experiments[experiment];
     early.textContent = curve.sentence;
     trajectories(curves, plots, observation, [{ label: "equation", facts: curve, colour: "model", band: curve.band }]);
-    replace(portrait, phasePortrait(equations[selected].variables, view.problem.states, observation, curve));
+    replace(portrait, phasePortrait(observation, curve));
     const names = Object.keys(curve.residuals.columns);
     if (residualPlots.length !== names.length) {
       clear(residualPlots);
