@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt  # after the backend is set
 
 PAGE = ROOT / "docs" / "real.md"
 FIGURES = ROOT / "docs" / "figures"
-LABELS = ("current", "before")  # in the order of preference
+LABEL = "current"
 COLUMNS = 5
 
 BEFORE = """# Real records
@@ -37,7 +37,11 @@ Half of the records are for development; the other half is held back and run at 
 Nothing is given but the data. The *ratio* is the root mean square error on samples that were not seen, divided by that
 of the best naive prediction (the last value stays; the line goes on; the mean curve of the other experiments), which is
 picked in hindsight for each test. Below 1 is better than all of them. A user can only choose in advance, so there is a
-second ratio, to the naive prediction that does best in the same test made of the training part alone.
+second ratio, to the naive prediction that does best in the same test made of the training part alone. How a forecast is
+made is in [Can I trust the equation?](trust.md); linear equations are fitted and continued in the same way.
+
+The rule of choice was made on the records for development, so their figures are optimistic. Nothing was chosen by a
+look at the others; figures of a release are theirs.
 """
 
 
@@ -62,14 +66,11 @@ def _results(label: str, held: bool) -> list[dict[str, Any]]:
 
 def _section(title: str, held: bool, figure: str) -> str:
     """The summary, the table and the picture of one half; empty without results."""
-    labelled = {label: _results(label, held) for label in LABELS}
-    labelled = {label: lines for label, lines in labelled.items() if lines}
-    if not labelled:
+    shown, references = _results(LABEL, held), _results("references", held)
+    if not shown:
         return ""
-    references = _results("references", held)
-    shown = next(iter(labelled.values()))
     chosen = {(row["record"], row["test"]): row["in_advance"] for row in shown if "in_advance" in row}
-    body = [_cells(s, f"lgf ({_version(part)})") for part in labelled.values() for s in summaries(part, chosen)]
+    body = [_cells(s, f"lgf ({_version(shown)})") for s in summaries(shown, chosen)]
     body += [_cells(s, s.method) for s in summaries(references, chosen)]
     head = ["", "tests", "better than naive", "records", "better than naive", "ratio (geometric mean)"]
     head += ["ratio, naive chosen in advance", "tests better than it", "median", "constants", "no answer", "CPU s"]

@@ -265,6 +265,7 @@ def test_of_nested_systems_the_simpler_one_is_chosen_within_the_margin(hares):
     small, large, foreign = (replace(c, objective=v) for c, v in ((small, 1.5), (large, 0.0), (foreign, 0.5)))
     assert simplest_nested([small, large, foreign], large, 2.0) is small
     assert simplest_nested([small, large, foreign], large, 1.0) is large
+    assert simplest_nested([small, large, foreign], large, 2.0, lambda c: 6.0 if c is small else 0.0) is large
 
 
 def answer(found):

@@ -91,7 +91,7 @@ def conclude(
         best = preferred(best_ones, best, targets, selection.refit, selection.indistinguishable, settings.prediction)
     elif len(problem.states) > 1 or targets[best.skeleton.frame].n_unknown:
         # A term that is worth no more than a bare mention may only mend the error of a fitted initial value.
-        best = simplest_nested(best_ones, best, selection.bare_mention)
+        best = simplest_nested(best_ones, best, selection.bare_mention, handicap)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
     return Conclusion(without_empty_confirmation(decision, problem, prediction), targets, growth)

@@ -2,8 +2,7 @@
 
 The description length chooses, unless the predictions of its choice are refuted, or another equation predicts much
 better: then the simplest equation whose predictions are within 10 % of the best ones is chosen. Of a single record a
-better forecast counts only if that of the choice is worse than the mean of the data: the constants of a true equation
-may not be determined by the first part of the record.
+better forecast is hardly a reason: the constants of a true equation may not be determined by its first part.
 """
 
 import math
@@ -100,7 +99,7 @@ def decide(
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
     trust = trust_in(best, settings, tools.variation)
     everything = [*tested, *map(tools.predict, others)]
-    if trust is not Trust.REFUTED and not outpredicted(best, everything, settings, tools.variation):
+    if trust is not Trust.REFUTED and not outpredicted(best, everything, tools, settings):
         pool = unique([best, *everything])
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
         return Decision(best, trust, equals, ladder(pool, best, settings))
@@ -112,17 +111,20 @@ def decide(
 
 
 def outpredicted(
-    best: Candidate, others: Sequence[Candidate], settings: PredictionSettings, variation: float = 1.0
+    best: Candidate, others: Sequence[Candidate], tools: Tools, settings: PredictionSettings = PredictionSettings()
 ) -> bool:
     """Whether another equation predicts left-out experiments and later samples much better than the best one.
 
     A left-out experiment is like the others, so its prediction is a fair test. The later part of a single record is
-    not, as its first part may not determine the constants of a true equation, unless the predictions are worthless.
+    not, because its first part may not determine the constants of a true equation. It counts for an equation whose
+    dependence on time cannot be foreseen, if the mean of the data would have been a better prediction.
     """
     if best.prediction is None:
         return False
-    if best.prediction.left_out is None and not worthless(best, settings, variation):
-        return False
+    if best.prediction.left_out is None:
+        foreseen = foreseeable(best.skeleton, best.fit.values, tools.window)
+        if foreseen or not worthless(best, settings, tools.variation):
+            return False
     return _error(best) > settings.outpredicted_above * min(map(_error, others), default=math.inf)
 
 

@@ -100,8 +100,12 @@ class _Score:
             return
         variance = np.broadcast_to(variances, predicted.shape)[predicted]
         weight = target.record.weight[predicted] * target.power
-        slopes = solved.jacobian[:, predicted] * np.sqrt(weight)
-        expected = variance * (1.0 + _leverage(information, slopes))
+        leverage = np.zeros(predicted.shape)
+        leverage[predicted] = _leverage(information, solved.jacobian[:, predicted] * np.sqrt(weight))
+        expected = variance * (1.0 + _held(leverage, solved.reached, target)[predicted])
+        # An error larger than the signal says no more than that the prediction failed.
+        signal = target.column_powers * target.power / np.maximum(target.column_counts, 1)
+        squares = np.minimum(squares, np.broadcast_to(signal, predicted.shape)[predicted])
         self.count(target, solved, predicted)
         self.surprise = float(np.fmax(self.surprise, np.mean(squares / expected)))
 
@@ -273,6 +277,19 @@ def _leverage(information: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):  # an unstable solution: nothing is determined
         leverage = np.sum(b * np.linalg.solve(scaled, b), axis=0)
     return np.maximum(np.nan_to_num(leverage, nan=np.inf, posinf=np.inf), 0.0)
+
+
+def _held(leverage: np.ndarray, reached: np.ndarray, target: Target) -> np.ndarray:
+    """The leverages [N, column], after a blow-up those of the last sample that the solution reaches.
+
+    There is no slope after a blow-up, but whether it happens is as uncertain as the solution before it.
+    """
+    held = leverage.copy()
+    for begin, end in pairwise(target.record.first):
+        last = begin + np.count_nonzero(reached[begin:end]) - 1
+        if begin <= last < end - 1:
+            held[last + 1 : end] = held[last]
+    return held
 
 
 def _least_variance(target: Target, fit: FitSettings) -> float:
