@@ -24,6 +24,7 @@ from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.proposers.plan import Plan
 from lgf.search.sensitivity import solved_columns
 from lgf.search.systems.amplification import amplification
 from lgf.search.systems.combinations import Lists, combinations, joined
@@ -98,33 +99,22 @@ class ComponentProposer:
         self._n = len(language.frame.states)
         self._noise: tuple[float, ...] | None = None
         self._fitted: dict[int, dict[str, _Fitted]] = {}  # by the last number of segments, then by structure
-        self._plan: Iterator[list[_Trial]] = self._batches()
+        self._plan = Plan(self._batches())
         self._made: set[tuple] = set()  # what was proposed, and in how many segments
-        self._waiting: list[_Trial] = []
-        self._sent: list[_Trial] = []
         self._steps = 0
 
     def tell(self, population: Population) -> None:
         """Takes the results of the proposals that were made."""
-        for trial in self._sent:
+        for trial in self._plan.answered():
             candidate = population.get(trial.proposal.skeleton.structure)
             if candidate is not None and candidate.proposal.shooting is not None:
                 self._steps += candidate.fit.steps
                 self._record(candidate, trial.components)
-        self._sent = []
 
     def ask(self, n: int) -> list[Proposal]:
         """Up to n proposals of the present batch; the next batch starts when the results of this one are known."""
-        while not self._waiting:
-            if self._sent or self._steps > self._settings.steps:
-                return []
-            batch = next(self._plan, None)
-            if batch is None:
-                return []
-            self._waiting = batch
-        now, self._waiting = self._waiting[:n], self._waiting[n:]
-        self._sent += now
-        return [trial.proposal for trial in now]
+        within = self._steps <= self._settings.steps
+        return [trial.proposal for trial in self._plan.next(n, go_on=within)]
 
     def _record(self, candidate: Candidate, components: Components) -> None:
         level = self._fitted.setdefault(candidate.fit.segments, {})

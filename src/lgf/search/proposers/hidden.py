@@ -31,6 +31,7 @@ from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.findings import FindingSettings
 from lgf.search.hidden.record import Curves, curves_of
 from lgf.search.hidden.starts import Start, StartSettings, find_starts
+from lgf.search.proposers.plan import Plan
 from lgf.search.sensitivity import solved_columns
 from lgf.search.systems.component import Component, Components, fitted_components, propose_components
 from lgf.settings.ranges import Count, Positive, Tally, Weight
@@ -89,30 +90,18 @@ class HiddenProposer:
         }
         self._fitted: dict[str, _Fitted] = {}
         self._made: set[tuple[object, int]] = set()
-        self._plan: Iterator[list[_Trial]] = self._batches()
-        self._waiting: list[_Trial] = []
-        self._sent: list[_Trial] = []
+        self._plan = Plan(self._batches())
 
     def tell(self, population: Population) -> None:
         """Takes the results of the proposals that were made."""
-        for trial in self._sent:
+        for trial in self._plan.answered():
             candidate = population.get(trial.proposal.skeleton.structure)
             if candidate is not None and math.isfinite(candidate.objective):
                 self._fitted[candidate.skeleton.structure] = _Fitted(candidate, trial)
-        self._sent = []
 
     def ask(self, n: int) -> list[Proposal]:
         """Up to n proposals of the present batch; the next batch starts when the results of this one are known."""
-        while not self._waiting:
-            if self._sent:
-                return []
-            batch = next(self._plan, None)
-            if batch is None:
-                return []
-            self._waiting = batch
-        now, self._waiting = self._waiting[:n], self._waiting[n:]
-        self._sent += now
-        return [trial.proposal for trial in now]
+        return [trial.proposal for trial in self._plan.next(n)]
 
     def _batches(self) -> Iterator[list[_Trial]]:
         settings, target = self._settings, self._target
