@@ -219,14 +219,14 @@ def test_the_next_experiment_is_suggested(shelf):
 @pytest.mark.parametrize(("trial", "words"), [
     ({"equation": 99}, "There is no such equation"),
     ({"equation": 0, "experiment": 99}, "There is no such equation"),
-    ({"equation": -1}, "The value of equation cannot be used"),
-    ({"equation": 0, "n": 5_000}, "The value of n cannot be used"),
+    ({"equation": -1}, "The answer for equation cannot be used"),
+    ({"equation": 0, "n": 5_000}, "The answer for n cannot be used"),
     ({"equation": 0, "end": -1}, "The end is -1"),
-    ({"equation": 0, "end": "NaN"}, "The value of end cannot be used"),
+    ({"equation": 0, "end": "NaN"}, "The answer for end cannot be used"),
     ({"equation": 0, "initial": {"u": 1, "v": 2}}, "'v' is not known here"),
     ({"equation": 0, "constants": [1] * 50}, "The equation has"),
     ({"equation": 0, "inputs": {"F": "os.system(1)"}}, "the forcing"),
-    ({"equation": 0, "files": "x"}, "The value of files cannot be used"),
+    ({"equation": 0, "files": "x"}, "The answer for files cannot be used"),
 ])  # fmt: skip
 def test_a_trial_that_cannot_be_is_answered_in_a_sentence(shelf, trial, words):
     answer = shelf.client.post("/api/runs/duffing/simulate", trial)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
+from lgf.app.answers import Answers
 from lgf.data import Knowledge, Problem, Record, Table, make_inputs, read_observations
 from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
 from lgf.data.column_variables import column_variables
@@ -18,11 +19,7 @@ Text = Annotated[str, Field(max_length=3000)]
 LONGEST_SEARCH = 86_400.0  # seconds
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ColumnUse(_Strict):
+class ColumnUse(Answers):
     """The role of one column, its unit, and the derivative that a measured one holds; None if its name says it."""
 
     role: Role
@@ -30,21 +27,21 @@ class ColumnUse(_Strict):
     unit: Annotated[str, Field(max_length=60)] | None = None
 
 
-class Input(_Strict):
+class Input(Answers):
     """A known input as a formula in t."""
 
     name: Text = DEFAULT_INPUT
     formula: Text
 
 
-class Bound(_Strict):
+class Bound(Answers):
     """What is known about the coefficient of a term: a sign, or limits such as -10:0."""
 
     term: Text
     limits: Text
 
 
-class Form(_Strict):
+class Form(Answers):
     """The answers on the page. None means that the user does not know, or leaves it to the program."""
 
     columns: tuple[ColumnUse, ...] | None = None
@@ -64,20 +61,10 @@ class Form(_Strict):
     hidden: tuple[Text, ...] = ()
     vary: tuple[Text, ...] = ()
     start: tuple[Text, ...] = ()
-    initial: dict[str, float] = {}
+    initial: dict[str, float] = Field(default_factory=dict)
     seconds: Annotated[float, Field(gt=0, le=LONGEST_SEARCH)] = 60.0
     evaluations: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-
-
-def read_form(answers: Any) -> Form:
-    """The form with these answers; LgfError names the first that cannot be used."""
-    try:
-        return Form.model_validate(answers)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = " ".join(str(part) for part in first["loc"]) or "the form"
-        raise LgfError(f"The answer for {place} cannot be used: {first['msg'].lower()}; change it.") from error
 
 
 def form_of_record(record: Record, table: Table) -> dict[str, Any]:

@@ -15,15 +15,16 @@ from starlette.requests import Request as Call
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from lgf.app.answers import read_answers
 from lgf.app.calls import Handler, attachment, read_json, refusal, route, whole_number
 from lgf.app.events import News
 from lgf.app.form import (
     LONGEST_SEARCH,
+    Form,
     checked_uses,
     form_of_record,
     guessed_uses,
     make_request,
-    read_form,
     read_problem,
 )
 from lgf.app.gate import KNOCK, LOGIN, Session
@@ -38,7 +39,7 @@ from lgf.app.run_folders import (
     row,
 )
 from lgf.app.searches import Searches, new_name
-from lgf.app.simulation import band_around, read_trial, try_out
+from lgf.app.simulation import Trial, band_around, try_out
 from lgf.app.static_files import static_files
 from lgf.app.uploads import Upload, Uploads
 from lgf.app.views import (
@@ -152,12 +153,12 @@ class Page:
     def _check(self, id: str, answers: dict[str, Any]) -> dict[str, Any]:
         table = self.uploads.find(id).table
         notes: tuple[str, ...] = ()
-        form = read_form({**answers, "columns": answers.get("columns")})
+        form = read_answers(Form, {**answers, "columns": answers.get("columns")})
         if form.columns is None:
             try:
                 uses, notes = guessed_uses(table)
             except LgfError as error:
-                unknown = read_form({"columns": [{"role": "unused"}] * len(table.names)}).columns
+                unknown = read_answers(Form, {"columns": [{"role": "unused"}] * len(table.names)}).columns
                 assert unknown is not None
                 return {"table": table_view(table, unknown), "error": str(error), "notes": [], "findings": []}
             form = form.model_copy(update={"columns": uses})
@@ -180,7 +181,7 @@ class Page:
 
     def _start(self, id: str, answers: Any) -> dict[str, Any]:
         upload = self.uploads.find(id)
-        form = read_form(answers)
+        form = read_answers(Form, answers)
         request = make_request(upload.table, form)
         check_request(request)
         folder = self.runs / new_name(self.runs, upload.name)
@@ -235,7 +236,7 @@ class Page:
         facts, table = facts_beside(folder, FORM), folder / TABLE
         if facts is None or table.is_symlink() or not table.is_file():
             raise LgfError("This run was not started from the page, so its table is not here; drop the file again.")
-        form = read_form(facts.get("form")).model_dump(mode="json")
+        form = read_answers(Form, facts.get("form")).model_dump(mode="json")
         return self.uploads.add(table.read_bytes(), str(facts.get("name")), form)
 
     async def curve(self, call: Call) -> Response:
@@ -251,7 +252,7 @@ class Page:
 
     async def simulate(self, call: Call) -> Response:
         """A trajectory with other constants, another start, another input."""
-        trial = read_trial(await read_json(call))
+        trial = read_answers(Trial, await read_json(call))
         return JSONResponse(await run_in_threadpool(self._simulate, call.path_params["id"], trial))
 
     def _simulate(self, id: str, trial: Any) -> dict[str, Any]:
@@ -259,7 +260,7 @@ class Page:
 
     async def band(self, call: Call) -> Response:
         """The band around a trial, which takes longer than the trial; null if there is none."""
-        trial = read_trial(await read_json(call))
+        trial = read_answers(Trial, await read_json(call))
         return JSONResponse(await run_in_threadpool(self._band, call.path_params["id"], trial))
 
     def _band(self, id: str, trial: Any) -> dict[str, Any] | None:

@@ -1,11 +1,12 @@
 """Trajectories of an equation of a run under changed constants, start and inputs: what the sliders ask for."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
+from lgf.app.answers import Answers
 from lgf.app.results import BAND_POINTS, bands_of, equations, system_in
 from lgf.data import make_inputs
 from lgf.errors import LgfError
@@ -23,28 +24,16 @@ _MOST_STEPS = 50_000  # of the solver, so that a stiff equation ends in about a 
 Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)]
 
 
-class Trial(BaseModel):
+class Trial(Answers):
     """What to solve: an equation of the run by number, and what differs from the data."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     equation: int = Field(ge=0)
     experiment: int = Field(0, ge=0)
     initial: dict[str, Finite] | None = None
     constants: tuple[Finite, ...] | None = None
-    inputs: dict[str, Annotated[str, Field(max_length=3000)]] = {}
+    inputs: dict[str, Annotated[str, Field(max_length=3000)]] = Field(default_factory=dict)
     end: Finite | None = None
     n: int = Field(1000, ge=2, le=MOST_POINTS)
-
-
-def read_trial(answers: Any) -> Trial:
-    """The trial with these answers; LgfError names the first that cannot be used."""
-    try:
-        return Trial.model_validate(answers)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = " ".join(str(part) for part in first["loc"]) or "the trial"
-        raise LgfError(f"The value of {place} cannot be used: {first['msg'].lower()}; change it.") from error
 
 
 def try_out(run: Run, trial: Trial) -> Trajectory:

@@ -101,8 +101,8 @@ def guess_roles(
     _check_distinct(table, [time_position, *values, *inputs, *others])
     variables = column_variables([table.names[k] for k in values], derivative, by_name)
     _check_number(table, variables, guessed)
-    for k, variable in zip(values, variables, strict=True):
-        if variable.derivative > 0 and derivative is None:
+    for k, variable in zip(values, variables, strict=True) if derivative is None else ():
+        if variable.derivative > 0:
             notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
         elif variable.name == DEFAULT_STATE and names[k] != DEFAULT_STATE:
             notes.append(f"Column {quoted(table.names[k])} is called {variable}.")
