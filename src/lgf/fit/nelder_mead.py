@@ -16,7 +16,7 @@ def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
     def solution(x: np.ndarray) -> StageResult:
         nonlocal evaluations
         evaluations += 1
-        return on_window(fitting, x[None, :], 1.0, -1.0, 0)
+        return on_window(fitting, x[None, :], 1.0, settings.rtol, -1.0, 0)
 
     x = np.concatenate([np.ones(n_free), start[n_free:]])
     if len(x):

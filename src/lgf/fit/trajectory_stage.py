@@ -1,5 +1,7 @@
 """The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, with growing windows and restarts."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton
@@ -13,46 +15,62 @@ from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
 
 def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> StageResult:
-    """The best result from these starts; with `rescue` a poor one is followed by growing windows and other starts."""
+    """The best result from these starts; with `rescue` a poor one is followed by growing windows and other starts.
+
+    Until a fit comes near the noise, solutions are coarse.
+    """
     settings, target = fitting.settings, fitting.target
-    leave_above = settings.grow_above if rescue else np.inf
-    results = [_on_windows(fitting, starts, (1.0,), leave_above)]
-    grown = results[0].loss > leave_above
+    if not rescue:
+        return _on_windows(fitting, starts, (1.0,), settings.rtol)
+    results = [_on_windows(fitting, starts, (1.0,), settings.coarse_rtol, settings.grow_above)]
+    grown = results[0].loss > settings.grow_above
     if grown:
-        results.append(_on_windows(fitting, starts, settings.windows))
-    best = min(results, key=lambda f: f.loss)
-    if rescue and not best.loss <= settings.rescue_above * target.noise_loss and fitting.compiled.n_constants:
+        results.append(_on_windows(fitting, starts, settings.windows, settings.coarse_rtol))
+    best = _refined(fitting, results)
+    if not best.loss <= settings.rescue_above * target.noise_loss and fitting.compiled.n_constants:
         other_starts = _other_starts(fitting, starts, best.x)
         windows = (1.0,) if grown else settings.windows
-        results.append(_on_windows(fitting, other_starts, windows, settings.rescue_below))
-        best = min(results, key=lambda f: f.loss)
+        results = [best, _on_windows(fitting, other_starts, windows, settings.coarse_rtol, settings.rescue_below)]
+        best = _refined(fitting, results)
+    return best
+
+
+def _refined(fitting: Fitting, results: Sequence[StageResult]) -> StageResult:
+    """The best of the results, refined with accurate solutions if it is near the noise; with the steps of all."""
+    settings, best = fitting.settings, min(results, key=lambda f: f.loss)
+    resolved = 10.0 * (settings.accuracy * settings.coarse_rtol) ** 2  # below, coarse solutions do not tell
+    if best.loss <= max(settings.far * fitting.target.noise_loss, resolved):
+        results = [*results, _on_windows(fitting, best.x[None, :], (1.0,), settings.rtol)]
+        best = results[-1]
     return best._replace(evaluations=sum(f.evaluations for f in results), steps=sum(f.steps for f in results))
 
 
 def _on_windows(
-    fitting: Fitting, starts: np.ndarray, fractions: tuple[float, ...], leave_above: float = np.inf
+    fitting: Fitting, starts: np.ndarray, fractions: tuple[float, ...], rtol: float, leave_above: float = np.inf
 ) -> StageResult:
     """The result on windows that grow to the whole record, each started from the result of the one before."""
     settings = fitting.settings
     budget = settings.steps_per_fit if fitting.compiled.flow.degree == 1 else settings.steps_per_fit // 4
     results: list[StageResult] = []
     for fraction in fractions:
-        results.append(on_window(fitting, starts, fraction, leave_above, budget))
+        results.append(on_window(fitting, starts, fraction, rtol, leave_above, budget))
         starts = results[-1].x[None, :]
         hopeless = results[-1].loss > settings.give_up * fitting.target.signal(fraction)
         if fraction < 1.0 and (hopeless or sum(f.steps for f in results) > budget):
-            results.append(on_window(fitting, starts, 1.0, -1.0, budget))
+            results.append(on_window(fitting, starts, 1.0, rtol, -1.0, budget))
             break
     evaluations, steps = sum(f.evaluations for f in results), sum(f.steps for f in results)
     return results[-1]._replace(evaluations=evaluations, steps=steps)
 
 
-def on_window(fitting: Fitting, starts: np.ndarray, fraction: float, leave_above: float, budget: int) -> StageResult:
+def on_window(
+    fitting: Fitting, starts: np.ndarray, fraction: float, rtol: float, leave_above: float, budget: int
+) -> StageResult:
     """The result on the first `fraction` of the record; the best start itself if its loss is above leave_above."""
     target, settings = fitting.target, fitting.settings
     whole = fraction == 1.0
     search = Search(
-        rtol=settings.rtol,
+        rtol=max(rtol, settings.rtol),
         max_steps=settings.steps_per_solve,
         with_highest=target.with_highest,
         leave_above=leave_above,

@@ -31,8 +31,8 @@ from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus, relative_l2
 
 PATIENT = FitSettings(
-    n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=1e-6, steps_per_solve=4000, steps_per_fit=40_000,
-    rescue_above=1.5,
+    n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=1e-6, coarse_rtol=1e-4, steps_per_solve=4000,
+    steps_per_fit=40_000, give_up=1.0, rescue_above=1.5, rescue_below=10.0,
     shooting=ShootingSettings(
         rtol=1e-7, iterations=40, tolerance=1e-6, far_tolerance=0.01, steps_per_solve=8000, steps_per_fit=60_000
     ),
