@@ -27,6 +27,7 @@ COMMANDS = {
     "odebench": ("odebench_protocol", "all 63 systems of ODEBench by its own protocol"),
     "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
+    "conditional": ("conditional", "the rank of the truth in the list of the conditional flow, and its bits"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }
 

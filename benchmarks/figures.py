@@ -90,7 +90,7 @@ def evaluations(folder: Path, out: Path) -> Path | None:
     study = folder / "efficiency.jsonl"
     if not study.exists():
         return None
-    found = table(finished(study))["evaluations"]
+    found = table(finished(study))["problems"]
     methods = [m for m in METHODS if any(m in row for row in found.values())]
     ranked = sorted(found, key=lambda problem: found[problem].get(methods[0], 0.0))
     figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.24 * len(ranked)), layout="constrained")

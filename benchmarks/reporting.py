@@ -117,49 +117,37 @@ def peers_section(rows: Sequence[dict[str, Any]]) -> str:
 
 def efficiency_section(lines: list[dict[str, Any]]) -> str:
     """Evaluations until the chosen equation is right, by proposer."""
-    from benchmarks.efficiency import METHODS, table
+    from benchmarks.efficiency import BASE, WITHIN, table
 
     found = table(lines)
-    gains = [found[f"gain over {base}"] for base in ("Monte Carlo, evaluations", "evolution, evaluations")]
-    faster, easier = found["gain over evolution, seconds"], found["easier of B4, evaluations"]
+    methods, runs = found["methods"], found["runs"]
     rows = [
         [
-            m,
-            str(len({x["seed"] for x in lines if x["method"] == m})),
-            f"{found['hits'][m]} of {found['runs'][m]}",
-            *(f"{g[m]:.2f}" if m in g else "" for g in (*gains, faster)),
-            f"{easier[m]:.0f}" if m in easier else "",
+            name,
+            f"{m['hits']} of {m['runs']}",
+            f"{m['evaluations']:.1f}",
+            f"{m['of those found']:.1f}",
+            f"{m['fewer']:.2f}",
+            f"{m['seconds']:.2f}",
+            *(str(m["within"][n]) for n in WITHIN),
         ]
-        for m in METHODS
-        if found["runs"][m]
+        for name, m in methods.items()
     ]
-    budgets = {x["budget"] for x in lines}
+    budget = max(x["budget"] for x in lines)
     text = (
         "## What each way of proposing needs\n\n"
         "Evaluated skeletons until the chosen equation, that of the smallest description length so far, first has the "
         "true structure or an error within twice the floor; the same fits and the same choice for all (`python -m "
-        "benchmarks efficiency`). Gains are geometric means over the hard problems, those that need more than 1,000 "
-        "Monte Carlo evaluations; the last column is such a mean itself. A run without a hit counts with its budget "
-        f"({max(budgets)} evaluations). Processor seconds count proposing and fitting. A run ends at its first hit, "
-        "which need not be the last word: on "
-        "b2/nlode2 the record pays for a wrong equation, and whoever meets that one early never hits.\n\n"
+        f"benchmarks efficiency`). Means are geometric, and a run without a hit counts with its budget of {budget} "
+        f"evaluations. In {runs['all'] - runs['found']} of {runs['all']} runs (a problem and a draw of its noise) no "
+        "way has a hit: there the draw pays for a wrong equation. *Fewer* is the gain over the search without networks "
+        f"({BASE}), run by run. Processor seconds count proposing and fitting. A run ends at its first hit, which need "
+        "not be the last word.\n\n"
     )
-    head = [
-        "",
-        "seeds",
-        "hits",
-        "fewer evaluations than Monte Carlo, times",
-        "than evolution, times",
-        "faster than evolution",
-        "evaluations, other problems of B4",
-    ]
-    text += markdown(head, rows) + "\n\n" + f"Hard: {', '.join(found['hard']) or 'none'}.\n\n"
-    names = [m for m in METHODS if found["runs"][m]]
-    body = [
-        [problem, *(f"{row[m]:.0f}" if m in row else "" for m in names)]
-        for problem, row in found["evaluations"].items()
-    ]
-    return text + markdown(["evaluations", *names], body) + "\n\n![Evaluations needed](figures/efficiency.svg)\n"
+    head = ["", "hits", "evaluations", "of runs with a hit", "fewer, times", "seconds", *(f"in {n}" for n in WITHIN)]
+    text += markdown(head, rows) + "\n\n"
+    body = [[problem, *(f"{row[m]:.0f}" for m in methods)] for problem, row in found["problems"].items()]
+    return text + markdown(["evaluations", *methods], body) + "\n\n![Evaluations needed](figures/efficiency.svg)\n"
 
 
 def headline(found: dict[str, list[dict[str, Any]]]) -> str:

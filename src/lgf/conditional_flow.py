@@ -17,6 +17,7 @@ from lgf.grammar import Derivation, Grammar, join_rules
 from lgf.grammar.blocks import BLOCK, bodies, header_items
 from lgf.language.language import Language
 from lgf.language.projections import GridRecord, Projections, project
+from lgf.language.summand_tree import summand_tree
 from lgf.language.term_table import ORDERS, header_terms, summand_group, term_table
 from lgf.latent.rule_flow import RuleFlow
 from lgf.search.candidate import Population, Proposal
@@ -32,7 +33,7 @@ class _Partial:
     """A sentence of which some tokens are still masked.
 
     open holds the masked nonterminals of the present block, the next one last; said and within are the sums of the
-    vectors of the rules said so far, and of those of the present summand; lacks is the vector of what is missing.
+    vectors of the rules said so far, and of those of the present summand.
     """
 
     header: Derivation
@@ -42,7 +43,25 @@ class _Partial:
     open: tuple[int | str, ...]
     said: np.ndarray = field(repr=False)
     within: np.ndarray = field(repr=False)
-    lacks: np.ndarray = field(repr=False)
+    lack: "_Lack | None" = field(repr=False)  # beside which the present summand is said
+
+
+class _Lack:
+    """What is missing beside some groups: its vector, and what rules gain by the odds of the terms they lead to."""
+
+    def __init__(self, flow: RuleFlow, record: Projections, state: np.ndarray, groups: Sequence[int]):
+        # training has seen these features in half precision
+        features = record.missing(groups)[0].astype(np.float16)
+        self.vector = flow.missing(features)
+        self._odds = flow.odds(record.features.astype(np.float16), features, state + self.vector)
+        self._tree = summand_tree(flow.grammar)
+        self._gains: dict[Derivation, np.ndarray] = {}
+
+    def gain(self, begin: Derivation) -> np.ndarray:
+        """The gain [rule] after this begin of a summand."""
+        if begin not in self._gains:
+            self._gains[begin] = self._tree.gain(self._odds, begin)
+        return self._gains[begin]
 
 
 class LikelySentences:
@@ -54,10 +73,10 @@ class LikelySentences:
         self._state = flow.read(record.features)
         self._numbers = {name: i for i, name in enumerate(self._grammar.nonterminals)}
         self._items, self._bodies = header_items(self._grammar), bodies(self._grammar)
-        self._lacks: dict[tuple[int, ...], np.ndarray] = {}
-        self._zero = np.zeros_like(self._state)
+        self._lacks: dict[tuple[int, ...], _Lack] = {}
+        self._zero, self._no_gain = np.zeros_like(self._state), np.zeros(self._grammar.n_rules, np.float32)
         self._tie = count()
-        start = _Partial((), (), None, 0, (self._grammar.start,), self._zero, self._zero, self._zero)
+        start = _Partial((), (), None, 0, (self._grammar.start,), self._zero, self._zero, None)
         self._open: list[tuple[float, int, _Partial]] = [(0.0, next(self._tie), start)]
         self._complete: list[tuple[float, Derivation]] = []
 
@@ -76,9 +95,10 @@ class LikelySentences:
         """Unmasks the next token of the most probable partial sentences."""
         batch = [heapq.heappop(self._open) for _ in range(min(self._settings.batch, len(self._open)))]
         partials = [partial for _, _, partial in batch]
-        states = self._state + np.array([p.said + p.within + p.lacks for p in partials])
+        states = self._state + np.array([p.said + (p.within + p.lack.vector if p.lack else 0.0) for p in partials])
         sides = np.array([self._numbers[str(p.open[-1])] for p in partials])
-        log_p = self._flow.log_probabilities(states, sides, self._allowed, self._settings.strength)
+        gains = np.array([p.lack.gain(p.present or ()) if p.lack else self._no_gain for p in partials])
+        log_p = self._flow.log_probabilities(states, sides, gains, self._allowed, self._settings.strength)
         for (cost, _, partial), row in zip(batch, log_p, strict=True):
             for rule in np.flatnonzero(row > cost - self._settings.least).tolist():
                 self._push(cost - float(row[rule]), self._after(partial, rule))
@@ -107,35 +127,30 @@ class LikelySentences:
                 waiting += 1
             if stack:
                 # blocks further down the stack are counted when they come up
-                return _Partial(header, (), None, waiting, tuple(stack), said, self._zero, self._zero)
+                return _Partial(header, (), None, waiting, tuple(stack), said, self._zero, None)
             return self._begin(header, (), waiting, said)
         present = (*partial.present, rule)
         stack.extend(reversed(self._bodies[rule]))
         if stack:
             within = partial.within + self._flow.said_in_summand[rule]
             return _Partial(
-                partial.header, partial.summands, present, partial.waiting, tuple(stack), said, within, partial.lacks
+                partial.header, partial.summands, present, partial.waiting, tuple(stack), said, within, partial.lack
             )
         return self._begin(partial.header, (*partial.summands, present), partial.waiting, said)
 
     def _begin(self, header: Derivation, summands: tuple[Derivation, ...], waiting: int, said: np.ndarray) -> _Partial:
         """The sentence at the begin of its next summand, complete if there is none."""
         if waiting == 0:
-            return _Partial(header, summands, None, 0, (), said, self._zero, self._zero)
+            return _Partial(header, summands, None, 0, (), said, self._zero, None)
         symbols = tuple(reversed(self._grammar.summand))
-        lacks = self._missing(self._groups(header, summands))
-        return _Partial(header, summands, (), waiting - 1, symbols, said, self._zero, lacks)
+        groups = self._groups(header, summands)
+        if groups not in self._lacks:
+            self._lacks[groups] = _Lack(self._flow, self._record, self._state, groups)
+        return _Partial(header, summands, (), waiting - 1, symbols, said, self._zero, self._lacks[groups])
 
     def _groups(self, header: Derivation, summands: tuple[Derivation, ...]) -> tuple[int, ...]:
         own = [summand_group(self._grammar, s) for s in summands]
         return (*header_terms(self._grammar, header), *(g for g in own if g is not None))
-
-    def _missing(self, groups: tuple[int, ...]) -> np.ndarray:
-        if groups not in self._lacks:
-            features, _ = self._record.missing(groups)
-            # training has seen these features in half precision
-            self._lacks[groups] = self._flow.missing(features.astype(np.float16))
-        return self._lacks[groups]
 
 
 class ConditionalFlowProposer:
@@ -202,35 +217,48 @@ def conditional_proposers(flow: RuleFlow) -> MakeProposer:
 
 
 def sentence_bits(
-    flow: RuleFlow, record: Projections, allowed: np.ndarray, header: Derivation, orders: Sequence[Sequence[Derivation]]
+    flow: RuleFlow,
+    record: Projections,
+    allowed: np.ndarray,
+    header: Derivation,
+    orders: Sequence[Sequence[Derivation]],
+    strength: float = 1.0,
 ) -> float:
     """-log2 p of a sentence, the probabilities of these orders of its summands added."""
-    totals = [_order_log_probability(flow, record, allowed, header, summands) for summands in orders]
+    totals = [_order_log_probability(flow, record, allowed, header, summands, strength) for summands in orders]
     return float(-np.logaddexp.reduce(totals) / np.log(2))
 
 
 def _order_log_probability(
-    flow: RuleFlow, record: Projections, allowed: np.ndarray, header: Derivation, summands: Sequence[Derivation]
+    flow: RuleFlow,
+    record: Projections,
+    allowed: np.ndarray,
+    header: Derivation,
+    summands: Sequence[Derivation],
+    strength: float,
 ) -> float:
     grammar: Grammar = flow.grammar
     state = flow.read(record.features)
     said = np.zeros_like(state)
     states: list[np.ndarray] = []
+    gains: list[np.ndarray] = []
     rules: list[int] = []
     for rule in header:
         states.append(state + said)
+        gains.append(np.zeros(grammar.n_rules, np.float32))
         rules.append(rule)
         said = said + flow.said[rule]
     groups = list(header_terms(grammar, header))
     for summand in summands:
-        lacks = flow.missing(record.missing(groups)[0].astype(np.float16))
+        lack = _Lack(flow, record, state, groups)
         within = np.zeros_like(state)
-        for rule in summand:
-            states.append(state + said + within + lacks)
+        for i, rule in enumerate(summand):
+            states.append(state + said + within + lack.vector)
+            gains.append(lack.gain(tuple(summand[:i])))
             rules.append(rule)
             said, within = said + flow.said[rule], within + flow.said_in_summand[rule]
         group = summand_group(grammar, summand)
         if group is not None:
             groups.append(group)
-    log_p = flow.log_probabilities(np.array(states), flow.left_sides[rules], allowed)
+    log_p = flow.log_probabilities(np.array(states), flow.left_sides[rules], np.array(gains), allowed, strength)
     return float(log_p[np.arange(len(rules)), rules].sum())

@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.efficiency import table
+from benchmarks.efficiency import BASE, table
 from benchmarks.recording import RESULTS
 from benchmarks.reporting import MARKS, errors, headline, markdown, with_headline
 from benchmarks.surroundings import ROOT
@@ -11,22 +11,22 @@ from benchmarks.tables import tables
 
 def line(method, seed, evaluations, hit=True, problem="b4/x"):
     return {
-        "problem": problem, "model": "standard", "method": method, "seed": seed, "budget": 2000, "hit": hit,
-        "evaluations": evaluations, "seconds": evaluations / 100,
+        "problem": problem, "method": method, "seed": seed, "budget": 250, "hit": hit, "evaluations": evaluations,
+        "seconds": evaluations / 100,
     }  # fmt: skip
 
 
-def test_gains_are_geometric_means_over_the_hard_problems():
-    lines = [line("monte carlo", 0, 1600), line("monte carlo", 1, 1500, hit=False), line("evolution", 0, 400)]
-    lines += [line("default", 0, 100), line("default", 1, 400)]
-    lines += [line(m, 0, 10, problem="b4/easy") for m in ("monte carlo", "evolution", "default")]
+def test_gains_are_geometric_means_of_pairs():
+    lines = [line(BASE, 0, 16), line(BASE, 1, 40, hit=False), line("default", 0, 4), line("default", 1, 25)]
+    lines += [line(m, 2, 30, hit=False) for m in (BASE, "default")]
     found = table(lines)
-    assert found["hard"] == ["b4/x (standard)"]
-    assert abs(found["gain over evolution, evaluations"]["default"] - 2.0) < 1e-9
-    expected = (1600 * 2000) ** 0.5 / 200
-    assert abs(found["gain over Monte Carlo, evaluations"]["default"] - expected) < 1e-9
-    assert found["hits"]["monte carlo"] == 2
-    assert abs(found["easier of B4, evaluations"]["default"] - 10) < 1e-9
+    default = found["methods"]["default"]
+    assert abs(default["fewer"] - (16 / 4 * 250 / 25) ** (1 / 3)) < 1e-9
+    assert abs(default["evaluations"] - (4 * 25 * 250) ** (1 / 3)) < 1e-9
+    assert abs(default["of those found"] - 10) < 1e-9
+    assert (default["hits"], default["within"][10], default["within"][30]) == (2, 1, 2)
+    assert found["runs"] == {"all": 3, "found": 2}
+    assert abs(found["problems"]["b4/x"]["default"] - default["evaluations"]) < 1e-9
 
 
 def test_cells_and_tables():

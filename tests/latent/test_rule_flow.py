@@ -32,6 +32,7 @@ def _net(grammar, seed=0) -> RuleNet:
     torch.manual_seed(seed)
     net = RuleNet(grammar, RuleFlowSettings(width=16), *n_features(term_table(grammar)))
     torch.nn.init.normal_(net.leave.weight, std=0.5)
+    torch.nn.init.normal_(net.log_odds.weight, std=0.5)
     return net.eval()
 
 
@@ -74,10 +75,16 @@ def test_steps_equal_torch():
         state = net.embed(torch.from_numpy(features)[None])
         sides = torch.arange(len(grammar.nonterminals))
         allowed = torch.ones(len(sides), grammar.n_rules, dtype=torch.bool)
-        expected = net.log_probabilities(state.expand(len(sides), -1), sides, allowed).exp().numpy()
+        gain = torch.randn(len(sides), grammar.n_rules)
+        expected = net.log_probabilities(state.expand(len(sides), -1), sides, gain, allowed).exp().numpy()
+        missing = rng.standard_normal(n_features(term_table(grammar))[1]).astype(np.float32)
+        odds = net.odds(torch.from_numpy(features)[None], torch.from_numpy(missing)[None], state)[0].numpy()
+    assert np.abs(np.log(flow.odds(features, missing, flow.read(features)) / odds)).max() < 1e-5
     assert np.abs(flow.read(features) - state[0].numpy()).max() < 1e-5
     actual = np.exp(
-        flow.log_probabilities(np.tile(flow.read(features), (len(sides), 1)), sides.numpy(), allowed.numpy())
+        flow.log_probabilities(
+            np.tile(flow.read(features), (len(sides), 1)), sides.numpy(), gain.numpy(), allowed.numpy()
+        )
     )
     assert np.abs(actual - expected).max() < 1e-5
 
@@ -139,6 +146,7 @@ def test_training_lowers_the_bits(examples):
     grammar, _, rows = examples
     net = _net(grammar).train()
     torch.nn.init.zeros_(net.leave.weight)
+    torch.nn.init.zeros_(net.log_odds.weight)
     net.scale(rows)
     loss, optimiser = RuleLoss(net, rows), torch.optim.Adam(net.parameters(), 3e-3)
     everything = torch.arange(len(rows))

@@ -2,6 +2,8 @@
 
 In integral form the equation u^(n) = sum of C_j f_j says that u is a polynomial of degree n - 1 plus the sum of C_j
 times the n-fold integral of f_j. So no derivative of the measured column is needed to see what a term explains of it.
+Two integrals make large slow errors of the small ones that noise makes in f_j. So the columns are compared mode by
+mode, and for order 2 modes slower than the record itself have little weight (see `_weights`).
 What the initial values and the known input explain is projected out first. Features: what each term explains alone,
 beside the linear terms, with its best partner, and of what the best pair leaves; `missing` gives the same beside any
 terms. All features are free of units.
@@ -13,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lgf.language.term_table import FIRST_PEAK, FREQUENCY, N_UNITS, ONE_UNIT, PEAKS, RATE, TermTable
-from lgf.smoothing.common_grid import GRID, TAU
-from lgf.solver.kernels.projections import beside, best_pairs, integrate_rows, subtract_projection, term_rows
+from lgf.smoothing.grid_integrals import GRID, TAU, GridIntegrals, grid_integrals
+from lgf.solver.kernels.projections import beside, best_pairs, subtract_projection, term_rows
 
-_EVERY = 2  # grid points, of which one is compared
+_MODES = 96  # of the grid, that are compared
 _LARGEST = 1e100
 _LEAST = 1e-5  # of what is left, before its logarithm is taken
 _CYCLES = np.geomspace(0.4, 24.0, 72)  # at which the spectrum is searched
@@ -106,31 +108,49 @@ def project(record: GridRecord, table: TermTable) -> Projections:
     units[FIRST_PEAK:] = window / (2 * np.pi * cycles)
     assert units[ONE_UNIT] == 1.0
     by_order = table.by_order[order]
-    rows = np.empty((len(by_order.owner) + 1, len(t)))
+    rows = np.empty((len(by_order.owner) + 1, len(t)), np.float32)
     term_rows(
         by_order.programs, by_order.owner, by_order.relative, by_order.unit, units, by_order.cofactors, t, columns,
         forcing, _LARGEST, rows[:-1],
     )  # fmt: skip
     rows[-1] = forcing[0] / max(np.sqrt(np.mean(forcing**2)), 1e-30) if record.forced else 0.0
-    nuisance = [rows[-1]] if record.forced else []
     times = order - record.observed
+    integrals = grid_integrals(times or order)
+    weights = _weights(record, integrals)
+    # Terms, the known input, the measured column; single precision halves the time of the products.
+    both, own = np.empty((len(rows) + 1, n * _MODES), np.float32), np.zeros((n * times, n * _MODES), np.float32)
+    onto = (integrals.modes[:, :_MODES] * weights).astype(np.float32)
+    integrated = (integrals.sources * integrals.sizes)[:, :_MODES] * weights if times else onto
     for e in range(n):
-        for _ in range(times):
-            integrate_rows(rows, e * GRID, (e + 1) * GRID, float(record.window[e] / window) / (GRID - 1))
-        own = np.zeros((times, len(t)))
-        own[:, e * GRID : (e + 1) * GRID] = TAU ** np.arange(times)[:, None]
-        nuisance += list(own)
-    both = np.empty((len(rows), len(t) // _EVERY))
-    both[:-1], both[-1] = rows[:-1, ::_EVERY], measured[::_EVERY]
-    both /= np.maximum(np.sqrt(np.einsum("kt,kt->k", both, both)), 1e-300)[:, None]
-    left = subtract_projection(both, np.array([v[::_EVERY] for v in nuisance]).reshape(len(nuisance), both.shape[1]))
-    both *= np.where(left > 1e-3, 1.0 / np.maximum(left, 1e-300), 0.0)[:, None]
-    # In double precision: integrals of similar terms differ by little.
-    gram, with_measured = both[:-1] @ both[:-1].T, both[:-1] @ both[-1]
+        here, there = slice(e * GRID, (e + 1) * GRID), slice(e * _MODES, (e + 1) * _MODES)
+        relative = float(record.window[e] / window) ** times
+        np.matmul(rows[:, here], (relative * integrated).astype(np.float32), out=both[:-1, there])
+        both[-1, there] = measured[here] @ onto
+        own[e * times : (e + 1) * times, there] = TAU ** np.arange(times)[:, None] @ onto
+    nuisance = np.concatenate([both[-2:-1] if record.forced else both[:0], own])
+    both[-2] = 0.0
+    both /= np.maximum(np.sqrt(np.einsum("kt,kt->k", both, both)), 1e-30)[:, None]
+    left = subtract_projection(both, nuisance)
+    both *= np.where(left > 1e-3, 1.0 / np.maximum(left, 1e-30), 0.0).astype(np.float32)[:, None]
+    gram, with_measured = (both[:-2] @ both[:-2].T).astype(float), (both[:-2] @ both[-1]).astype(float)
     share = float(max(left[-1], 1e-6))
     scalars = _scalars(record, cycles, powers)
     features = _static(table, order, gram, with_measured, share, record.noise)
     return Projections(table, order, gram, with_measured, share, np.concatenate([features, scalars]))
+
+
+def _weights(record: GridRecord, integrals: GridIntegrals) -> np.ndarray:
+    """The weight of each mode: of a record of order 2, 1 over the size of the errors in it.
+
+    Noise in u makes errors of f(u) about w^2 times as large; w is the frequency of the record. They are integrated
+    and added to those of the measured column. If u'' is measured, w^2 times the errors of u are added to it.
+    """
+    if record.order == 1 or record.observed == 1:
+        return np.ones(_MODES)
+    u, du = record.columns[:, 0], record.columns[:, 1]
+    level = 0.0 if record.observed else u.mean(1, keepdims=True)
+    ratio = np.mean((du * record.window[:, None]) ** 2) / max(float(np.mean((u - level) ** 2)), 1e-300)
+    return 1.0 / np.sqrt(1.0 + (ratio * integrals.sizes[:_MODES]) ** 2)
 
 
 def _static(

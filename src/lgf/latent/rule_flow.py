@@ -6,7 +6,9 @@ reveals the masked tokens below it. Tokens are unmasked from the top down: the h
 other. A token that no sentence uses does not exist, so no bits are lost on it: the product of the steps is an exact,
 normalised distribution over sentences.
 
-The logits are the logarithms of the grammar's weights plus `strength` times what the network says of the record.
+The logits are the logarithms of the grammar's weights plus `strength` times what the network says of the record. Part
+of that are the odds of the terms that a rule of a summand leads to (`lgf.language.summand_tree`): one small network
+for all terms reads what the projections say of each.
 Strength 0 is the grammar itself, so the unconditional flow costs exactly the grammar's bits. Rules that are not allowed
 are excluded before the normalisation, as in the grammar.
 """
@@ -19,16 +21,20 @@ import numpy as np
 from lgf.grammar import Grammar
 
 LARGEST_FEATURE = 6.0
+LARGEST_LOG_ODDS = 12.0
+BY_TERM = 5
+"""Static features of each term; they come first, kind by kind."""
 _EPSILON = 1e-5  # of layer norms, as in torch
 
 
 @dataclass(frozen=True)
 class RuleFlowSettings:
-    """Sizes of the network: the width, the layers that read the record, and those of each step."""
+    """Sizes of the network: the width, the layers that read the record, those of each step, the width of the odds."""
 
     width: int = 192
     reading: int = 2
     depth: int = 2
+    odds: int = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +59,7 @@ class RuleFlow:
         """The state [width] of a record with these static features."""
         w = self.weights
         x = _scaled(features, w["mean"], w["deviation"])
-        hidden = _silu(_linear(w, "enter.0", x))
-        state = _linear(w, "enter.3", hidden)
+        state = _perceptron(w, "enter", x)
         for i in range(self.settings.reading):
             state = self._residual(f"reading.{i}", state)
         return _norm(w, "read", state)
@@ -62,7 +67,21 @@ class RuleFlow:
     def missing(self, features: np.ndarray) -> np.ndarray:
         """The vectors [..., width] of features of what is missing, added to the state while a summand is said."""
         w = self.weights
-        return _linear(w, "missing", _scaled(features, w["missing_mean"], w["missing_deviation"]))
+        return _perceptron(w, "missing", _scaled(features, w["missing_mean"], w["missing_deviation"]))
+
+    def odds(self, features: np.ndarray, missing: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """The odds [group] of the terms beside what was said, relative to the grammar.
+
+        state [width] is the sum of the record's and of what is missing.
+        """
+        w = self.weights
+        groups = len(w["of_term"])
+        kinds = _scaled(features, w["mean"], w["deviation"])[: BY_TERM * groups].reshape(BY_TERM, groups)
+        lacks = _scaled(missing, w["missing_mean"], w["missing_deviation"])[:groups]
+        x = np.concatenate([kinds, lacks[None]]).T
+        hidden = _silu(_linear(w, "evidence", x) + w["of_term"] + _linear(w, "context", state))
+        log_odds = _linear(w, "log_odds", hidden)[:, 0]
+        return np.exp(LARGEST_LOG_ODDS * np.tanh(log_odds / LARGEST_LOG_ODDS))
 
     @cached_property
     def said(self) -> np.ndarray:
@@ -75,14 +94,17 @@ class RuleFlow:
         return self.weights["summand.weight"]
 
     def log_probabilities(
-        self, state: np.ndarray, side: np.ndarray, allowed: np.ndarray, strength: float = 1.0
+        self, state: np.ndarray, side: np.ndarray, gain: np.ndarray, allowed: np.ndarray, strength: float = 1.0
     ) -> np.ndarray:
-        """Log p [n, rule] of the next rule, for the states [n, width] and the nonterminals [n] to be expanded."""
+        """Log p [n, rule] of the next rule, for the states [n, width] and the nonterminals [n] to be expanded.
+
+        gain [n, rule] is what the rules gain by the odds of the terms they lead to.
+        """
         w = self.weights
         hidden = state + w["side.weight"][side]
         for i in range(self.settings.depth):
             hidden = self._residual(f"steps.{i}", hidden)
-        logits = self._prior + strength * _linear(w, "leave", _norm(w, "last", hidden))
+        logits = self._prior + strength * (_linear(w, "leave", _norm(w, "last", hidden)) + gain)
         logits = np.where(allowed & (self.left_sides == side[:, None]), logits, -np.inf)
         logits = logits - logits.max(1, keepdims=True)
         return logits - np.log(np.exp(logits).sum(1, keepdims=True))
@@ -110,10 +132,14 @@ def rule_flow_shapes(
     def linear(name: str, inputs: int, outputs: int) -> None:
         shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (outputs, inputs), (outputs,)
 
-    linear("enter.0", static, 2 * width)
-    linear("enter.3", 2 * width, width)
-    linear("missing", missing, width)
+    for name, inputs in (("enter", static), ("missing", missing)):
+        linear(f"{name}.0", inputs, 2 * width)
+        linear(f"{name}.3", 2 * width, width)
     linear("leave", width, rules)
+    shapes["of_term"] = (missing - 2, settings.odds)
+    linear("evidence", BY_TERM + 1, settings.odds)
+    linear("context", width, settings.odds)
+    linear("log_odds", settings.odds, 1)
     norms = ["read", "last"]
     for name, count, inner in (("reading", settings.reading, 2 * width), ("steps", settings.depth, width)):
         for i in range(count):
@@ -137,6 +163,10 @@ def _scaled(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarra
 
 def _linear(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
     return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def _perceptron(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
+    return _linear(w, f"{name}.3", _silu(_linear(w, f"{name}.0", x)))
 
 
 def _norm(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:

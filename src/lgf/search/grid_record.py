@@ -32,7 +32,7 @@ def grid_record(target: Target) -> GridRecord | None:
         tau = (t - t[0]) / window
         coefficients, sigma = smooth_records(tau, y[None])
         initial = record.initial[e][None]
-        columns.append(on_grid(tau, coefficients, observed, order, np.array([window]), initial)[0])
+        columns.append(on_grid(tau, coefficients, observed, order, np.array([window]), initial, sigma)[0])
         noise.append(float(sigma[0]) / max(float(y.std()), 1e-30))
         starts.append(t[0])
         windows.append(window)

@@ -12,16 +12,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lgf.smoothing.b_spline import b_splines
+from lgf.smoothing.grid_integrals import GRID, TAU, grid_integrals
 
-GRID = 128
-"""The number of grid points. They are even over the window, both ends included."""
-
-TAU = np.linspace(0.0, 1.0, GRID)
 _MOST_KNOTS = 129
 _DEGREE = 5
 _PENALISED = 3  # the derivative whose square is penalised
 _PENALTIES = np.logspace(-14.0, 0.0, 43)
 _MIDDLE = 1e-9  # of the penalties, on a logarithmic scale
+_DRIFT_ROUNDS = 8
 _LEAST_FREE = 0.03  # of the samples: a penalty that leaves fewer degrees of freedom to the noise is not tried
 
 
@@ -94,12 +92,18 @@ def smooth_records(tau: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def on_grid(
-    tau: np.ndarray, coefficients: np.ndarray, observed: int, order: int, window: np.ndarray, initial: np.ndarray
+    tau: np.ndarray,
+    coefficients: np.ndarray,
+    observed: int,
+    order: int,
+    window: np.ndarray,
+    initial: np.ndarray,
+    noise: np.ndarray,
 ) -> np.ndarray:
     """[b, order + 1, GRID]: the state and its derivatives on the grid, from the observed derivative.
 
-    window [b] is the length of each record. initial [b, order] are the state and its derivatives at its begin, used
-    where lower derivatives are integrals of the observed one.
+    window [b] is the length of each record, noise [b] the standard deviation of its samples. initial [b, order] are the
+    state and its derivatives at its begin, used where lower derivatives are integrals of the observed one.
     """
     basis = grid_basis(tau)
     length = np.asarray(window)[:, None]
@@ -109,4 +113,26 @@ def on_grid(
         out[:, d] = coefficients @ basis.derivative[k].T / length**k
         for j in range(d, observed):
             out[:, d] += initial[:, j : j + 1] * (length * TAU) ** (j - d)  # the factorials are 1 up to order 2
+    if observed:
+        _subtract_drift(out, observed, length, np.asarray(noise)[:, None] ** 2 * GRID / len(tau))
     return out
+
+
+def _subtract_drift(columns: np.ndarray, observed: int, length: np.ndarray, variance: np.ndarray) -> None:
+    """Subtracts from integrals of an observed derivative the drift that its noise makes.
+
+    The integral of noise grows without bound, and soon hides the state. What is subtracted is the expectation of the
+    integrated noise, of this variance [b, 1] on the grid, beside a state that is white. The variance of the state is
+    found by expectation maximisation.
+    """
+    integrals = grid_integrals(observed)
+    parts = columns[:, 0] @ integrals.modes
+    drift = integrals.sizes**2 * variance * length ** (2 * observed)
+    state = np.mean(columns[:, 0] ** 2, axis=1, keepdims=True)
+    share = np.zeros_like(parts)
+    for _ in range(_DRIFT_ROUNDS):
+        share = drift / (drift + state + 1e-300)
+        state = np.mean(((1.0 - share) * parts) ** 2 + drift * (1.0 - share), axis=1, keepdims=True)
+    noise = (share * parts / integrals.sizes) @ integrals.sources.T / length**observed
+    for d in range(observed):
+        columns[:, d] -= noise @ integrals.repeated[observed - d - 1].T * length ** (observed - d)

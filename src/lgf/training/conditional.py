@@ -89,10 +89,11 @@ def _bits(loss: RuleLoss, rows: torch.Tensor, strength: float) -> float:
     """The mean bits of the rows, by the flow (strength 1) or by the grammar (0)."""
     net = loss.net
     net.eval()
-    weights = net.leave.weight.clone(), net.leave.bias.clone()
-    net.leave.weight.mul_(strength)
-    net.leave.bias.mul_(strength)
+    last = [*net.leave.parameters(), *net.log_odds.parameters()]
+    trained = [value.clone() for value in last]
+    for value in last:
+        value.mul_(strength)
     total = sum(float(loss(part)) * len(part) for part in rows.split(500))
-    net.leave.weight.copy_(weights[0])
-    net.leave.bias.copy_(weights[1])
+    for value, before in zip(last, trained, strict=True):
+        value.copy_(before)
     return total / len(rows)

@@ -181,7 +181,7 @@ class PairMaker:
             coefficients, sigma = smooth_records(tau, values)
             window = np.array([drawn[i][2].window for i in rows])
             initial = np.array([drawn[i][2].initial for i in rows])
-            columns[rows, : d + 1] = on_grid(tau, coefficients, o, d, window, initial)
+            columns[rows, : d + 1] = on_grid(tau, coefficients, o, d, window, initial, sigma)
             noise[rows] = sigma / np.maximum(values.std(1), 1e-30)
         grid = np.linspace(0, POINTS - 1, GRID)
         records = Records(

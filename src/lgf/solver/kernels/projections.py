@@ -65,27 +65,6 @@ def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inp
 
 
 @njit(**KERNEL)
-def integrate_rows(X, first, last, step):
-    """Replace the samples first .. last - 1 of every row by their integral from `first` on, by cubics through four."""
-    f = np.empty(last - first)
-    n = f.shape[0]
-    h = step / 24.0
-    for c in range(X.shape[0]):
-        for i in range(n):
-            f[i] = X[c, first + i]
-        total = 0.0
-        X[c, first] = 0.0
-        for i in range(n - 1):
-            if i == 0:
-                total += h * (9.0 * f[0] + 19.0 * f[1] - 5.0 * f[2] + f[3])
-            elif i == n - 2:
-                total += h * (f[n - 4] - 5.0 * f[n - 3] + 19.0 * f[n - 2] + 9.0 * f[n - 1])
-            else:
-                total += h * (13.0 * (f[i] + f[i + 1]) - f[i - 1] - f[i + 2])
-            X[c, first + i + 1] = total
-
-
-@njit(**KERNEL)
 def subtract_projection(X, Z):
     """Subtract from the rows of X their projection on the rows of Z; returns the share [row] of their length left."""
     K, M = X.shape
