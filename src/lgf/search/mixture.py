@@ -91,8 +91,7 @@ def make_schedule(
 ) -> list[tuple[Proposer, int]]:
     """Pairs (proposer, iterations): the first list, then the mixture of the proposers by their shares.
 
-    The first list is that of the conditional flow, if it is among the proposers, with a few enumerated sentences, or
-    else the enumeration.
+    The first list is that of the conditional flow, if it is among the proposers, or else the enumeration.
 
     Proposers of share 0 are used only if no other can be (see `ProposerShare`). `languages` are of frames with one
     state, `systems` of frames with several. Without both only the user's proposers are used; without those the schedule
@@ -133,10 +132,7 @@ def make_schedule(
     if not languages:
         return [(mixture, 1)]
     if listed is not None and settings.conditional.iterations > 0:
-        enumerated = settings.conditional.enumerated
-        both = (listed, 1.0 - enumerated), (enumeration, enumerated)
-        first = MixedProposer([(proposer, share) for proposer, share in both if share > 0])
-        return [(first, settings.conditional.iterations), (mixture, 1)]
+        return [(listed, settings.conditional.iterations), (mixture, 1)]
     return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
 
 

@@ -69,7 +69,6 @@ class ConditionalSettings:
     """The list of a conditional flow.
 
     iterations  at the begin of a search that take the list, in place of an enumeration
-    enumerated  share of these iterations that is enumerated nevertheless: simple equations, to which terms can be added
     strength    of what the record says, relative to the grammar: 0 lists the grammar's sentences, 1 is the flow as it
                 was trained
     batch       partial sentences that are continued at a time
@@ -78,7 +77,6 @@ class ConditionalSettings:
     """
 
     iterations: Tally = 1
-    enumerated: Share = 0.25
     strength: Weight = 1.0
     batch: Count = 24
     least: Positive = 14.0
