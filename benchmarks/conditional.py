@@ -90,8 +90,8 @@ def missing_term(
 ) -> dict[str, int | None] | None:
     """The ranks of the term that the truth without its last summand lacks; None if that is no term of the table.
 
-    "flow" ranks the terms of the table by p(next summand | the equation so far, record), "responses" the terms to add
-    by what they explain of the residual of the fitted equation, as the proposer of missing terms does.
+    Both rank the terms of the table: "flow" by p(next summand | the equation so far, record), "responses" by what they
+    explain of the residual of the fitted equation, as the proposer of missing terms does.
     """
     grammar = language.grammar
     header, summands = split_rules(grammar, derivation)
@@ -112,7 +112,8 @@ def missing_term(
         t.parts[0]: sentence_bits(flow, record, language.allowed, tuple(header), [[*rest, t.derivation]]) for t in known
     }
     changes = moves(evaluator(shortened), target, TermColumns(language, target), MissingSettings())
-    added = [frozenset(move.parts) for move in changes if move.kind == "add"]
+    of_table = {short | {language.term(t)} for t in lengths}
+    added = [p for move in changes if move.kind == "add" and (p := frozenset(move.parts)) in of_table]
     return {
         "flow": sorted(lengths, key=lambda t: lengths[t]).index(term) + 1,
         "responses": added.index(parts) + 1 if parts in added else None,

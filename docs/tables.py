@@ -1,4 +1,4 @@
-"""`python docs/tables.py` writes the tables of docs/models.md, from model.json of each model and from flow.json."""
+"""`python docs/tables.py` writes the tables of docs/models.md, from the files of the models and from results."""
 
 import json
 import re
@@ -9,6 +9,7 @@ DOCS = Path(__file__).parent
 MODELS = DOCS.parent / "src" / "lgf" / "models"
 PAGE = DOCS / "models.md"
 FLOW = DOCS.parent / "benchmarks" / "results" / "flow.json"
+CONDITIONAL = DOCS.parent / "benchmarks" / "results" / "conditional.json"
 
 # what the row says: the metric in model.json
 SHARES = {
@@ -71,9 +72,39 @@ def flow_table(file: Path = FLOW) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+def conditional_table(file: Path = CONDITIONAL) -> str:
+    """The conditional flow: its training, and the ranks and bits of the true equations."""
+    content = (MODELS / "standard" / "conditional.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    trained = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["about"])["metrics"]
+    found = json.loads(file.read_text(encoding="utf-8"))["summary"]
+    bits = trained["grammar_bits"], trained["bits"], trained["grammar_bits"] - trained["bits"]
+
+    def within(pattern: str, share: bool) -> str:
+        values = [found[pattern.format(n)] for n in ((10, 30, 100) if share else (1, 3, 10))]
+        return " / ".join(f"{v:.0%}" if share else str(v) for v in values)
+
+    rows = [
+        ["", "`standard`"],
+        ["---"] * 2,
+        ["simulated pairs", f"{trained['pairs']:,}"],
+        ["weights", f"{len(content) / 1e6:.1f} MB"],
+        ["bits of unseen pairs: grammar / flow / saved", " / ".join(f"{b:.2f}" for b in bits)],
+        ["named problems: truth among the first 10 / 30 / 100", within("within {}", True)],
+        [f"... of the {found['paid for']} whose draw pays for the truth", within("within {}, truth paid for", True)],
+        ["bits of the truth: grammar / without the record / flow",
+         " / ".join(f"{found[key]:.2f}" for key in ("grammar_bits", "free_bits", "bits"))],
+        [f"the last of the true terms is missing ({found['missing terms']} problems): 1st / in 3 / in 10 by the flow",
+         within("missing term within {} by flow", False)],
+        ["... by linear responses", within("missing term within {} by responses", False)],
+        ["processor seconds of the first eight", f"{found['seconds']:.3f}"],
+    ]  # fmt: skip
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
 def written(page: str, folder: Path = MODELS) -> str:
     """The page with the tables as they are now."""
-    for name, text in (("models", table(folder)), ("flow", flow_table())):
+    for name, text in (("models", table(folder)), ("flow", flow_table()), ("conditional", conditional_table())):
         place = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
         page = place.sub(lambda _, text=text: f"\n{text}\n", page)
     return page
