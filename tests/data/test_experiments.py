@@ -316,3 +316,14 @@ def test_a_title_above_the_header_is_told(tmp_path):
     file.write_text("BLOCKS= 1\t\t\t\nPlate1\t\tx\ty\nTime\tA1\tA2\tA3\n" + "a\t1\t2\t3\n" * 9)
     with pytest.raises(LgfError, match=r"names 1 of 4 columns; delete the lines above the line that names"):
         read_observations(file)
+
+
+def test_a_column_of_noise_beside_others_is_left_out():
+    t = np.linspace(0.0, 10.0, 60)
+    random = np.random.default_rng(0).normal(30.0, 0.1, 60)
+    table = {"t": t, "temperature": random, "od": 1 / (1 + 9 * np.exp(-t)), "fast": np.sin(8.4 * t)}
+    reading = read_observations(table)
+    assert [str(v) for v in reading.observations[0].columns] == ["od", "fast"]
+    assert any("'temperature', which looks like noise alone" in note for note in reading.notes)
+    (named,) = read_observations(table, value="temperature").observations
+    np.testing.assert_array_equal(named.values[:, 0], random)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, plain_name, variable_name
+from lgf.data.noise import is_noise_alone
 from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
@@ -203,11 +204,16 @@ def _counts_rows(table: Table, names: list[str], position: int) -> bool:
 def _guess_values(
     table: Table, names: list[str], free: list[int], experiment: int | None, notes: list[str]
 ) -> tuple[int, ...]:
-    """Every column of numbers that is not empty or a covariate, does not count rows and does not name experiments."""
+    """Every column of numbers that is not empty, a covariate or noise, counts no rows and names no experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
     labels = [k for k in numeric if _counts_rows(table, names, k) or names[k] in _NAMES["experiment"]]
     constant = [k for k in numeric if k not in labels and _is_covariate(table, k, experiment)]
     values = tuple(k for k in numeric if k not in (*labels, *constant))
+    noise = [k for k in values if is_noise_alone(_parts(table, k, experiment))]
+    if len(noise) < len(values):
+        values = tuple(k for k in values if k not in noise)
+    else:
+        noise = []
     if not values:
         values, constant = tuple(k for k in numeric if k not in labels) or tuple(numeric[:1]), []
     if not values:
@@ -218,7 +224,11 @@ def _guess_values(
     notes += [
         f"Not used: column {quoted(table.names[k])}, which does not change within an experiment." for k in constant
     ]
-    unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant)]
+    notes += [
+        f"Not used: column {quoted(table.names[k])}, which looks like noise alone; name it (--value) if it is a state."
+        for k in noise
+    ]
+    unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant, *noise)]
     if unused:
         notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")
     return values
@@ -228,10 +238,17 @@ def _is_covariate(table: Table, position: int, experiment: int | None) -> bool:
     """Whether the column has one value in every experiment but not the same in all, as the dose of a subject has."""
     if experiment is None:
         return False
-    column = table.columns[position]
-    _, groups = np.unique(np.asarray(table.columns[experiment], str), return_inverse=True)
-    values = [np.unique(own[~np.isnan(own)]) for own in (column[groups == g] for g in np.unique(groups))]
+    values = [np.unique(own[~np.isnan(own)]) for own in _parts(table, position, experiment)]
     return all(len(own) <= 1 for own in values) and len(np.unique(np.concatenate(values))) > 1
+
+
+def _parts(table: Table, position: int, experiment: int | None) -> list[np.ndarray]:
+    """The values of a column, experiment by experiment."""
+    column = table.columns[position]
+    if experiment is None:
+        return [column]
+    _, groups = np.unique(np.asarray(table.columns[experiment], str), return_inverse=True)
+    return [column[groups == g] for g in np.unique(groups)]
 
 
 def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 _FULL_PRECISION = 12  # significant digits from which numbers count as not rounded
+_NEIGHBOURS, _HARDLY_ALIKE, _LEAST_FOR_NOISE = 4, 0.4, 40  # lags, correlation below which noise, samples
 _LONGEST_LAG = 200  # samples
 _LONG_ENOUGH_TO_WANDER = 100  # samples; in shorter records the noise of the correlations hides those of a curve
 
@@ -14,6 +15,23 @@ def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
     if len(y) < 5:
         return 0.1 * float(np.std(y))
     return float(np.median(np.abs(neighbour_distances(t, y))) / 0.6745)
+
+
+def is_noise_alone(parts: Sequence[np.ndarray]) -> bool:
+    """Whether no sample is like one of its four neighbours, in forty samples or more of one or several records.
+
+    An oscillation that is sampled too slowly is like one of them: k times an angle is near 0 or pi for some k up to 4.
+
+    >>> is_noise_alone([np.random.default_rng(0).normal(size=100)]), is_noise_alone([np.sin(1.4 * np.arange(100))])
+    (True, False)
+    """
+    parts = [part[np.isfinite(part)] for part in parts]
+    parts = [part - part.mean() for part in parts if len(part) > _NEIGHBOURS]
+    power = sum(float(part @ part) for part in parts)
+    if sum(map(len, parts)) < _LEAST_FOR_NOISE or power <= 0.0:
+        return False
+    likeness = [sum(float(part[:-k] @ part[k:]) for part in parts) / power for k in range(1, _NEIGHBOURS + 1)]
+    return max(map(abs, likeness)) < _HARDLY_ALIKE
 
 
 def rounding_error(y: np.ndarray) -> float:
