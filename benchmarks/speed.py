@@ -7,7 +7,7 @@ from statistics import median
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import speed_grammar, speed_profile, speed_symbolic
+from benchmarks import first_equation, speed_grammar, speed_profile, speed_symbolic
 from benchmarks.speed_fit import against_scipy, mix, two_threads
 from benchmarks.speed_parts import kernels, starting
 from benchmarks.speed_versions import compare
@@ -89,6 +89,15 @@ def main(args: argparse.Namespace) -> None:
     _line("warm start: import and one solve, processor", starts["start_and_solve_cpu_s"], "s", "<= 1")
     _line("the same by the clock", starts["start_and_solve_wall_s"], "s")
     _line("import lgf, by the clock", starts["import_lgf_wall_s"], "s")
+
+    _heading("from `lgf discover` to the first fitted equation, and the memory of a discovery")
+    report["first_equation"] = first = first_equation.measure()
+    _line("cold, processor", first["cold_cpu_s"], "s", "<= 30")
+    _line("cold, by the clock", first["cold_wall_s"], "s", "<= 15")
+    _line("warm, processor", first["warm_cpu_s"], "s", "<= 1")
+    _line("warm, by the clock", first["warm_wall_s"], "s")
+    for name in ("b3/duffing", "odebench/26", "odebench/52"):
+        _line(f"peak memory of {name}", first[f"memory_mb {name}"], "MB", "<= 350")
 
     report["grammar"] = speed_grammar.measure()
     for name, figures in report["grammar"].items():

@@ -12,18 +12,24 @@ from threadpoolctl import threadpool_limits
 from benchmarks.odebench import systems
 from benchmarks.problems import problem_named
 from lgf.data.problem import Problem
+from lgf.flow_proposer import FlowProposer
 from lgf.grammar import load_grammar
-from lgf.search import discover, evaluate, loop
+from lgf.runs.presets import proposers_for
+from lgf.search import conclusion, discover, evaluate, loop
+from lgf.search.proposers import missing_terms
 from lgf.search.proposers.basic import MixedProposer
 from lgf.search.systems.language import GRAMMAR
 
 PARTS = {
     "smoothing": [(discover, "complete")],
     "grammar and proposers": [(discover, "make_language"), (discover, "system_language"), (discover, "make_schedule")],
-    "learning from the population": [(MixedProposer, "tell")],
-    "proposing": [(loop, "_new_proposals")],
+    "ranking of missing terms": [(missing_terms, "moves"), (missing_terms, "TermColumns")],
+    "networks of the flow": [(FlowProposer, "tell"), (FlowProposer, "ask")],
+    "proposing": [(MixedProposer, "tell"), (loop, "_new_proposals")],
     "fits": [(evaluate, "fit_constants")],
-    "choice without its fits": [(discover, "conclude")],
+    "predictions": [(discover, "with_prediction"), (conclusion, "with_prediction")],
+    "noise models": [(conclusion, "with_noise_model"), (conclusion, "growth_of")],
+    "choice, without the above": [(discover, "conclude")],
 }
 REST = "the rest: stability, objective, order of the population"
 
@@ -55,8 +61,10 @@ class _Clock:
 
 
 def shares(problem: Problem, grammar: str) -> dict[str, float]:
-    """Processor seconds of each part of one discovery with the default settings, without the flow, on one thread."""
-    discover.discover(problem, load_grammar(grammar))  # loads the kernels
+    """Processor seconds of each part of one discovery with the default settings, on one thread."""
+    language = load_grammar(grammar)
+    own = proposers_for(language)
+    discover.discover(problem, language, proposers=own)  # loads the kernels
     clock, originals = _Clock(), []
     for part, places in PARTS.items():
         for owner, name in places:
@@ -64,7 +72,7 @@ def shares(problem: Problem, grammar: str) -> dict[str, float]:
             setattr(owner, name, clock.timed(part, getattr(owner, name)))
     try:
         with threadpool_limits(limits=1):
-            found = discover.discover(problem, load_grammar(grammar))
+            found = discover.discover(problem, language, proposers=own)
             clock.switch()
     finally:
         for owner, name, original in originals:
@@ -75,7 +83,7 @@ def shares(problem: Problem, grammar: str) -> dict[str, float]:
 
 def measure() -> dict[str, dict[str, float]]:
     """The shares of one equation of order 1, one of order 2, and one system of two states."""
-    lotka = next(s for s in systems() if len(s.rhs) == 2)
+    lotka = next(s for s in systems() if s.number == 26)
     return {
         "b1/03": shares(problem_named("b1/03").observe(), "standard"),
         "b3/duffing": shares(problem_named("b3/duffing").observe(), "standard"),

@@ -5,7 +5,6 @@ run in processes of their own, with the same interpreter and libraries.
 """
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -15,8 +14,7 @@ import time
 from io import BytesIO
 from pathlib import Path
 
-import numpy as np
-
+from benchmarks.first_equation import installed, write_record
 from benchmarks.surroundings import ROOT
 
 BEFORE = "b2ec5e95f819b1bae2bd938e5ced69514c5ccf7b"
@@ -38,15 +36,13 @@ def compare(candidates: int) -> dict[str, dict[str, float]]:
         with tarfile.open(fileobj=BytesIO(archive)) as files:
             files.extractall(before, filter="data")
         record = Path(folder) / "decay.csv"
-        t = np.linspace(0.0, 5.0, 80)
-        noise = 0.01 * np.random.default_rng(0).standard_normal(len(t))
-        np.savetxt(record, np.column_stack([t, np.exp(-0.7 * t) + noise]), delimiter=",", header="t,u", comments="")
+        write_record(record)
         return {"before": _measure(before, record, candidates), "now": _measure(ROOT, record, candidates)}
 
 
 def _measure(root: Path, record: Path, candidates: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "NUMBA_CACHE_DIR": cache}
+        environment = installed(root, cache)
         cold_cpu, cold_wall = _discover(record, environment)
         _discover(record, environment)  # compiles what the first run did not need
         warm_cpu, warm_wall = min(_discover(record, environment) for _ in range(2))
@@ -71,3 +67,7 @@ def _discover(record: Path, environment: dict[str, str]) -> tuple[float, float]:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return cpu, time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    json.dump(compare(int(sys.argv[1]) if len(sys.argv) > 1 else 300), sys.stdout, indent=1)

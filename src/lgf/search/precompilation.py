@@ -17,7 +17,7 @@ import numpy as np
 from lgf.compilation import CACHED, is_cached
 from lgf.grammar import load_grammar, sample
 from lgf.grammar.machine import draw_all
-from lgf.solver.kernels import integrator, machine, residual, trajectory_fit
+from lgf.solver.kernels import integrator, machine, projections, residual, trajectory_fit
 
 _MOST_PROCESSES = 4  # more would wait for the longest kernel
 
@@ -37,7 +37,13 @@ KERNELS: dict[str, tuple[Any, Callable[[], None]]] = {
         ("integrator", integrator.integrate, integrator.INTEGRATE),
         ("fit of residuals", residual.fit_residual, residual.FIT_RESIDUAL),
         ("slopes", integrator.slopes, integrator.SLOPES),
+        ("machine", machine.execute_wide, machine.EXECUTE),
+        ("pairs of terms", projections.best_pairs, projections.BEST_PAIRS),
+        ("terms along a record", projections.term_rows, projections.TERM_ROWS),
         ("columns", machine.evaluate_wide, machine.EVALUATE),
+        ("projections", projections.subtract_projection, projections.SUBTRACT_PROJECTION),
+        ("terms beside others", projections.beside, projections.BESIDE),
+        ("integrals of terms", projections.integrate_rows, projections.INTEGRATE_ROWS),
         ("residuals", residual.residual_loss, residual.RESIDUAL_LOSS),
     )
 } | {"grammar": (draw_all, _sample)}

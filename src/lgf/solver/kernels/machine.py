@@ -185,6 +185,11 @@ class Programs(NamedTuple):
     p: np.ndarray  # [program] how many constants
 
 
+PROGRAMS = types.NamedTuple(
+    (int32[:, ::1], int64[::1], float64[::1], int64[::1], int32[::1], int64, int64, int64[::1]), Programs
+)
+
+
 @njit(**KERNEL)
 def evaluate_each(programs, owner, x, t, columns, inputs, largest, B):
     """Write the output of many programs over many samples to B [block, sample, BLOCK], column c to block c // BLOCK.

@@ -6,10 +6,10 @@ products with each other and with the measured column.
 """
 
 import numpy as np
-from numba import njit
+from numba import float64, int64, njit
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.machine import WIDE, Program, evaluate
+from lgf.solver.kernels.machine import PROGRAMS, WIDE, Program, evaluate
 
 LEAST_FREE = 4e-6
 """The least squared part of a unit column outside others for which it is compared beside them."""
@@ -214,3 +214,13 @@ def best_pairs(G, c, chosen, pair):
             if e > top:
                 top, first, second = e, i, j
     return first, second
+
+
+TERM_ROWS = (
+    PROGRAMS, int64[::1], float64[:, ::1], int64[:, ::1], float64[::1], PROGRAMS, float64[::1], float64[:, ::1],
+    float64[:, ::1], float64, float64[:, ::1],
+)  # fmt: skip
+INTEGRATE_ROWS = (float64[:, ::1], int64, int64, float64)
+SUBTRACT_PROJECTION = (float64[:, ::1], float64[:, ::1])
+BESIDE = (float64[:, ::1], float64[::1], int64[::1], float64[::1], float64[::1])
+BEST_PAIRS = (float64[:, ::1], float64[::1], int64[::1], float64[::1])

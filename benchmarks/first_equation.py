@@ -1,0 +1,96 @@
+"""From `lgf discover` to the first fitted equation, in processes of their own: processor and wall seconds, memory.
+
+Bytecode and compiled kernels are in folders of their own, as an installation has them after its first run (warm), or
+not at all (cold). Processor seconds include those of helper processes.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.surroundings import ROOT
+
+_FIRST = """
+import json, os, resource, sys, time
+began = time.perf_counter()
+import lgf.cli
+import lgf.search.evaluate as evaluate
+fit = evaluate.fit_constants
+def first(*args, **kwargs):
+    fit(*args, **kwargs)
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(u.ru_utime + u.ru_stime for u in usage)
+    print(json.dumps([cpu, time.perf_counter() - began]), flush=True)
+    os._exit(0)
+evaluate.fit_constants = first
+lgf.cli.main(["discover", sys.argv[1], "--out", sys.argv[2]])
+"""
+_MEMORY = """
+import json, resource
+from benchmarks.odebench import systems
+from benchmarks.problems import problem_named
+from lgf.grammar import load_grammar
+from lgf.runs.presets import proposers_for
+from lgf.search.discover import discover
+from lgf.search.systems.language import GRAMMAR
+if {system}:
+    data, grammar = next(s for s in systems() if s.id == {name!r}).observe(0.05, 0), load_grammar(GRAMMAR)
+else:
+    data, grammar = problem_named({name!r}).observe(), load_grammar("standard")
+discover(data, grammar, proposers=proposers_for(grammar))
+print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+"""
+
+
+def write_record(file: Path) -> None:
+    """A decay with noise, 80 samples."""
+    t = np.linspace(0.0, 5.0, 80)
+    noise = 0.01 * np.random.default_rng(0).standard_normal(len(t))
+    np.savetxt(file, np.column_stack([t, np.exp(-0.7 * t) + noise]), delimiter=",", header="t,u", comments="")
+
+
+def installed(root: Path, cache: str) -> dict[str, str]:
+    """The environment of a process that finds the package in `root` and keeps compiled code and bytecode in `cache`."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return environment | {
+        "PYTHONPATH": f"{root / 'src'}:{root}", "NUMBA_CACHE_DIR": cache, "PYTHONPYCACHEPREFIX": f"{cache}/bytecode",
+    }  # fmt: skip
+
+
+def measure(repetitions: int = 5) -> dict[str, float]:
+    """The figures; those of the warm start are the best of several."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = Path(folder) / "decay.csv"
+        write_record(record)
+        environment = installed(ROOT, f"{folder}/cache")
+        cold = _first(record, environment)
+        warm = [_first(record, environment) for _ in range(1 + repetitions)][1:]
+        memory = {
+            name: _run(_MEMORY.format(system=name.startswith("odebench"), name=name), [], environment)
+            for name in ("b3/duffing", "odebench/26", "odebench/52")
+        }
+    return {
+        "cold_cpu_s": cold[0], "cold_wall_s": cold[1], "warm_cpu_s": min(cpu for cpu, _ in warm),
+        "warm_wall_s": min(wall for _, wall in warm), **{f"memory_mb {k}": v for k, v in memory.items()},
+    }  # fmt: skip
+
+
+def _first(record: Path, environment: dict[str, str]) -> list[float]:
+    with tempfile.TemporaryDirectory() as out:
+        return _run(_FIRST, [str(record), f"{out}/run"], environment)
+
+
+def _run(code: str, arguments: list[str], environment: dict[str, str]):
+    run = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, check=True, text=True, cwd=ROOT, env=environment
+    )
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    json.dump(measure(), sys.stdout, indent=1)
