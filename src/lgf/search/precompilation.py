@@ -43,7 +43,6 @@ KERNELS: dict[str, tuple[Any, Callable[[], None]]] = {
         ("columns", machine.evaluate_wide, machine.EVALUATE),
         ("projections", projections.subtract_projection, projections.SUBTRACT_PROJECTION),
         ("terms beside others", projections.beside, projections.BESIDE),
-        ("integrals of terms", projections.integrate_rows, projections.INTEGRATE_ROWS),
         ("residuals", residual.residual_loss, residual.RESIDUAL_LOSS),
     )
 } | {"grammar": (draw_all, _sample)}

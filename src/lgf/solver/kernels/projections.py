@@ -220,7 +220,6 @@ TERM_ROWS = (
     PROGRAMS, int64[::1], float64[:, ::1], int64[:, ::1], float64[::1], PROGRAMS, float64[::1], float64[:, ::1],
     float64[:, ::1], float64, float64[:, ::1],
 )  # fmt: skip
-INTEGRATE_ROWS = (float64[:, ::1], int64, int64, float64)
 SUBTRACT_PROJECTION = (float64[:, ::1], float64[:, ::1])
 BESIDE = (float64[:, ::1], float64[::1], int64[::1], float64[::1], float64[::1])
 BEST_PAIRS = (float64[:, ::1], float64[::1], int64[::1], float64[::1])
