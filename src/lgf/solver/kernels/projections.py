@@ -6,7 +6,7 @@ products with each other and with the measured column.
 """
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float32, float64, int64, njit
 
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.machine import PROGRAMS, WIDE, Program, evaluate
@@ -218,8 +218,8 @@ def best_pairs(G, c, chosen, pair):
 
 TERM_ROWS = (
     PROGRAMS, int64[::1], float64[:, ::1], int64[:, ::1], float64[::1], PROGRAMS, float64[::1], float64[:, ::1],
-    float64[:, ::1], float64, float64[:, ::1],
+    float64[:, ::1], float64, float32[:, ::1],
 )  # fmt: skip
-SUBTRACT_PROJECTION = (float64[:, ::1], float64[:, ::1])
+SUBTRACT_PROJECTION = (float32[:, ::1], float32[:, ::1])
 BESIDE = (float64[:, ::1], float64[::1], int64[::1], float64[::1], float64[::1])
 BEST_PAIRS = (float64[:, ::1], float64[::1], int64[::1], float64[::1])
