@@ -8,6 +8,7 @@ from lgf.grammar import load_grammar
 from lgf.language.projections import GridRecord, n_features, project
 from lgf.language.term_table import header_terms, summand_group, term_table
 from lgf.smoothing.grid_integrals import GRID, TAU, grid_integrals
+from lgf.solver.kernels import projections
 from lgf.solver.kernels.projections import best_pairs
 
 
@@ -135,3 +136,9 @@ def test_groups_of_headers_and_summands():
     group = summand_group(grammar, summands[0])
     assert group is not None
     assert plain(table.terms[group]) == "u'^3"
+
+
+def test_kernels_are_compiled_ahead_for_the_types_that_they_get():
+    project(_oscillation(), term_table(load_grammar("standard"))).missing((0,))
+    for name in ("term_rows", "subtract_projection", "beside"):
+        assert list(getattr(projections, name).signatures) == [getattr(projections, name.upper())]

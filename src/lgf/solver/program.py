@@ -211,6 +211,7 @@ class _Emitter:
         return result
 
 
+@lru_cache(maxsize=4096)  # the terms of a grammar are compiled again for every record of a batch
 def compile_expression(expression: Expression, frame: Frame, n_constants: int) -> Program:
     """The program of a single expression, inputs taken from their registers."""
     return _emit([expression], frame, n_constants)

@@ -67,7 +67,8 @@ class ComponentSelection:
         moved[np.arange(len(moved)), terms.tangent_constant] *= 1.0 + _TANGENT_STEP
         tangents = integrals_of(terms.programs, terms.owner[terms.tangent_of], moved, self._grid)
         tangents -= plain[terms.tangent_of]
-        self._integrals = np.concatenate([plain, tangents / _TANGENT_STEP])
+        tangents /= _TANGENT_STEP
+        self._integrals = np.concatenate([plain, tangents])
         self._filters: dict[tuple[bytes, float], tuple[Rows, float]] = {}
         self._divided = DividedTerms(language, target, self._grid, settings.denominators)
 
