@@ -369,7 +369,7 @@ def test_a_mistake_about_a_run(capsys, duffing):
         (["simulate", "run", "--t0", "-5"], "before the record"),
         (["simulate", "run", "--initial", "1"], "initial state has 1 values"),
         (["simulate", "run", "--initial", "1,0;2,0"], "a single one"),
-        (["simulate", "run", "--initial", "a"], "numbers separated"),
+        (["simulate", "run", "--initial", "a"], "neither a number nor a number with a unit"),
         (["simulate", "run", "--forcing", "0"], "needs an initial state"),
         (["simulate", "run", "--initial", "1,0", "--forcing", "u"], "depends on t only"),
         (["simulate", "run", "--out", "none/table.csv"], "cannot be written"),

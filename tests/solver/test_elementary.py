@@ -2,22 +2,33 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
 from lgf.solver.kernels import machine
+from lgf.solver.kernels.machine import NO_TABLE, execute
 
 RNG = np.random.default_rng(0)
 
 
+@njit
+def execute_wide(code, R):
+    execute(code, R, NO_TABLE)  # it cannot be called from Python
+
+
+def execute_lanes(code, R):
+    machine.execute_lanes(code, R, NO_TABLE)
+
+
 def run(op, x, wide):
     width = machine.WIDE if wide else machine.LANES
-    execute = machine.execute_wide if wide else machine.execute_lanes
+    run_once = execute_wide if wide else execute_lanes
     out = np.empty(len(x))
     code = np.array([[op, 1, 0, 0, 0]], np.int32)
     for first in range(0, len(x), width):
         R = np.zeros((2, width))
         part = x[first : first + width]
         R[0, : len(part)] = part
-        execute(code, R, machine.NO_TABLE)
+        run_once(code, R)
         out[first : first + width] = R[1, : len(part)]
     return out
 
