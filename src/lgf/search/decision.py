@@ -180,13 +180,14 @@ def ladder(
 ) -> tuple[Candidate, ...]:
     """The simplest equation at each level of prediction error, simplest first; the chosen one is among them.
 
-    A step must predict better than all simpler ones by more than the factor within which predictions count as equal.
+    A step must predict better than all simpler ones by more than the factor within which predictions count as equal,
+    and fit better than the answer 0.
     """
     steps: list[Candidate] = []
     for candidate in sorted(pool, key=lambda c: simplicity(c, settings)):
         if _same(candidate, best):
             steps.append(best)
-        elif _error(candidate) * settings.near_best < min(map(_error, steps), default=math.inf):
+        elif candidate.loss <= 1.0 and _error(candidate) * settings.near_best < min(map(_error, steps), default=math.inf):
             steps.append(candidate)
     return tuple(steps)
 
