@@ -28,7 +28,8 @@ def commands(text: str) -> list[str]:
 
 def first_result(text: str) -> list[str]:
     """The lines that the README says its first example prints, without the times."""
-    return without_times(re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0])
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return without_times(next(block for language, block in blocks if not language))
 
 
 def without_times(printed: str) -> list[str]:

@@ -187,8 +187,10 @@ def ladder(
     for candidate in sorted(pool, key=lambda c: simplicity(c, settings)):
         if _same(candidate, best):
             steps.append(best)
-        elif candidate.loss <= 1.0 and _error(candidate) * settings.near_best < min(map(_error, steps), default=math.inf):
-            steps.append(candidate)
+        elif candidate.loss <= 1.0:
+            simpler = min(map(_error, steps), default=math.inf)
+            if _error(candidate) * settings.near_best < simpler:
+                steps.append(candidate)
     return tuple(steps)
 
 
