@@ -340,3 +340,10 @@ def test_a_fit_that_the_slopes_only_promise_is_not_believed():
     # A stiff first-order equation driven by cos(C*t) imitates the oscillator; its linearised fit was taken for real.
     model = LatentGrammarFlow().fit(t, rounded)
     assert model.run_.best.skeleton.structure == Skeleton.read("u'' = C*u").structure
+
+
+def test_errors_of_noise_count_in_full():
+    """Smoothed noise is nearly 0; the largest error that a sample counts is taken from the data too."""
+    t = np.linspace(0.0, 30.0, 300)
+    _, _, evaluator = setting((t, noise(300)))
+    assert fitted(evaluator, "u' = C*u").loss > 0.9

@@ -215,14 +215,14 @@ def make_target(
     tables = [_table(frame, s, o, dict(formulas)) for s, o in zip(signals, observations, strict=True)]
     counts = [len(o) for o in observations]
     pairs = list(zip(states, observations, strict=True))
-    measured_columns = (weights > 0).any(axis=0)
+    # A column of noise has a smoothed one near 0, so its own values count too.
+    present = weights > 0
+    measured_squares = np.sum(whole**2, axis=0, where=present) / np.maximum(np.count_nonzero(present, axis=0), 1)
     record = Record(
         t=np.concatenate([o.t for o in observations]),
         data=whole,
         weight=weights,
-        ceiling=_LARGEST_ERROR * np.maximum(np.nanmean(np.where(weights > 0, whole**2, np.nan), axis=0), 1e-300)
-        if np.all(measured_columns)
-        else _LARGEST_ERROR * scales**2,
+        ceiling=_LARGEST_ERROR * np.maximum(scales**2, measured_squares),
         first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         initial=initial,
         unknown=unknown,
