@@ -19,6 +19,9 @@ def verdict(run: Run) -> str:
     """One sentence on whether the equation predicts what its fit did not see."""
     prediction = run.best.prediction
     error = None if prediction is None else prediction.error
+    limit = run.request.settings.prediction.unpredictable_above
+    if prediction is not None and error is None and prediction.growth > limit:
+        return "Untested: small errors grow so fast, as in chaos, that no part of the record tells the rest."
     if prediction is None or error is None:
         return "Untested: there are too few samples to see whether the equation predicts what its fit did not see."
     problem, limit = run.request.problem, run.request.settings.prediction.unexplained_above

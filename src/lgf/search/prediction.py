@@ -63,6 +63,7 @@ class PredictionSettings:
     )  # samples per independent one
     n_discounted: Count = 4  # simpler equations for each of these
     sensitive_above: Positive = 4.0  # log growth of a disturbed start above which solutions must be accurate
+    unpredictable_above: Positive = 12.0  # the same above which no part of the record tells the rest
     accurate: FitSettings = FitSettings(
         rtol=1e-8, iterations=60, tolerance=1e-6, steps_per_solve=8000, steps_per_fit=100_000
     )
@@ -127,6 +128,8 @@ def with_prediction(
         return candidate
     target = evaluator.targets[candidate.skeleton.frame]
     growth = _growth(candidate, target)
+    if settings.unpredictable_above < growth < math.inf:
+        return replace(candidate, prediction=Prediction(None, None, math.nan, growth))
     fit = settings.accurate if growth > settings.sensitive_above else evaluator.fit
     bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
     forecast = _forecasts(candidate, target, fit, bounds, settings)
