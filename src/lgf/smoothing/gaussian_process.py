@@ -225,7 +225,7 @@ def _likelihood(basis: _Basis, rows: Rows, noise: np.ndarray) -> float:
     """
     precisions = [*(1.0 / noise**2), 1.0]
     m = len(basis.frequencies)
-    bordered = np.empty((m + 1, m + 1))
+    bordered = np.zeros((m + 1, m + 1))  # the factor reads the lower triangle only
     bordered[:m, :m] = sum(p * gram for p, gram in zip(precisions, basis.grams, strict=True)) + np.eye(m)
     bordered[m, :m] = sum(p * moment for p, moment in zip(precisions, basis.moments, strict=True))
     square = sum(p * s for p, s in zip(precisions, basis.squares, strict=True))
