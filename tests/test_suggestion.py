@@ -66,6 +66,16 @@ def test_the_expected_change_is_what_a_second_record_brings(slow):
     assert plan.gains[0] > 0.3 * np.mean(changes)
 
 
+def test_an_equation_that_blows_up_is_told_from_one_that_does_not():
+    """Wells with starts alike: u' = C*u^2*exp(C*t) is their logistic growth, but from other starts it blows up."""
+    t, rng = np.linspace(0.0, 12.0, 25), np.random.default_rng(5)
+    levels = 10 * (1 + 0.15 * rng.standard_normal(5))
+    u = [K / (1 + (K / 0.5 - 1) * np.exp(-0.8 * t)) + 0.06 * rng.standard_normal(25) for K in levels]
+    model = fitted(["u' = C*u + C*u^2", "u' = C*u^2*exp(C*t)"], [t] * 5, u)
+    (found,) = model.suggest()
+    assert found.decided == 1
+
+
 def test_later_experiments_add_to_the_first(slow):
     one, two = slow.suggest(2)
     assert two.error < one.error

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.made import CASES, record
 
 from lgf import LatentGrammarFlow
 from lgf.data import Knowledge, Observation, Problem
@@ -323,6 +324,31 @@ def test_noise_that_grows_with_the_signal_is_seen_and_weighted():
     better = Evaluator({frame: make_target(weighted, frame, completions)}, fit=PATIENT)(candidate.proposal)
     assert better.fit.errors[0] < candidate.fit.errors[0], "small values are known better"
     assert better.fit.values == pytest.approx((0.9, -0.09), rel=0.05)
+
+
+def test_a_start_is_as_uncertain_as_its_sample():
+    """The first value of a decay has the largest error; the smoothed start, a prior, was taken for exact."""
+    t = np.linspace(0.0, 4.0, 120)
+    u = clean("u' = -0.8*u", (5.0,), t) * (1 + 0.06 * noise(120, 206))
+    problem, completions, evaluator = setting((t, u))
+    (frame,), (target,) = problem.frames, evaluator.targets.values()
+    candidate = fitted(evaluator, "u' = C*u")
+    _, variances = growth_of(candidate, target)
+    weighted = make_target(reweighted(problem, frame, variances), frame, completions)
+    for own in (target, weighted):
+        assert own.initial_error[0] == pytest.approx(5.0 / np.sqrt(own.record.weight[0, 0]))
+    assert weighted.first_noise(0, 0) > 2.0 * target.first_noise(0, 0)
+    better = Evaluator({frame: weighted}, fit=PATIENT)(candidate.proposal)
+    assert better.fit.initial[0, 0] == pytest.approx(5.0, rel=0.03)
+
+
+def test_a_drift_is_not_taken_for_noise_that_grows():
+    (case,) = (c for c in CASES if c.name == "drift, logistic")
+    times, values = record(case, 201)
+    model = LatentGrammarFlow().fit(times, values)
+    assert model.run_.growth is None
+    assert model.run_.best.noise is not None
+    assert model.run_.best.skeleton.structure == Skeleton.read("u' = C*u + C*u^2").structure
 
 
 def test_errors_of_the_solver_are_not_taken_for_correlated_noise():

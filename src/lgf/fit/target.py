@@ -124,6 +124,15 @@ class Target:
         """The loss of the answer 0 in each column."""
         return np.sum(self.record.weight * self.record.data**2, axis=0)
 
+    def first_noise(self, experiment: int, column: int) -> float:
+        """The standard deviation of the noise of the first measured value, by its weight among those of the column."""
+        weight = self.record.weight[:, column]
+        begin, end = self.record.first[experiment : experiment + 2]
+        own = weight[begin:end][weight[begin:end] > 0]
+        if not len(own):
+            return float(self.noise[column])
+        return float(self.noise[column] * np.sqrt(1.0 / own[0] / np.mean(1.0 / weight[weight > 0])))
+
     def windows(self, fraction: float = 1.0) -> np.ndarray:
         """The number of samples in the first `fraction` of each experiment (at least five)."""
         if ("windows", fraction) not in self.cache:
@@ -345,8 +354,17 @@ def _initial(
             values[e, d] = state[d, 0]
             unknown[e, d] = len(errors)
             # Wide enough not to bias the fit, narrow enough to keep it near the data.
-            errors.append(5.0 * noise[d] * np.sqrt(power) if variable in observation.columns else 0.0)
+            deviation = noise[d] / np.sqrt(_first_weight(observation, variable))
+            errors.append(5.0 * deviation * np.sqrt(power) if variable in observation.columns else 0.0)
     return values, unknown, np.array(errors)
+
+
+def _first_weight(observation: Observation, variable: Variable) -> float:
+    """The weight of the first sample of the variable that counts, relative to the inverse variance of the noise."""
+    if observation.weights is None or variable not in observation.columns:
+        return 1.0
+    weights = observation.weights[:, observation.columns.index(variable)]
+    return float(weights[weights > 0][0]) if np.any(weights > 0) else 1.0
 
 
 def _limits(frame: Frame, smooth: np.ndarray, initial: np.ndarray) -> np.ndarray:

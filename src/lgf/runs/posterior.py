@@ -80,17 +80,17 @@ class Posterior:
         t: np.ndarray,
         inputs: Mapping[str, Forcing],
         noise: Mapping[Variable, float],
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(mean [M], covariance [M, M]) of the variables in `noise` in a planned experiment, in units of that noise.
 
         All samples of a variable follow each other. Initial values that were fitted in the data are uncertain by the
-        range of their variable. None if the plan cannot be solved.
+        range of their variable. Samples that the solution does not reach are NaN.
         """
         values, state = np.asarray(self.candidate.fit.values), self.start_of(start)
         unknown = _unknown(self.candidate.skeleton, self.run.request.problem.observations[0])
         mean, jacobian = _derivatives(self.candidate, values, state, unknown, t[0], t, inputs, None)
-        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(jacobian))):
-            return None
+        reached = np.isfinite(mean).all(axis=1) & np.isfinite(jacobian).all(axis=(1, 2))
+        mean[~reached], jacobian[~reached] = np.nan, np.nan
         ranges = np.ptp(self._states, axis=0)[unknown]
         covariance = np.zeros((jacobian.shape[2], jacobian.shape[2]))
         p = len(values)

@@ -222,17 +222,15 @@ def _separations(rivals: Sequence[Posterior], pairs: Sequence[tuple[int, int]], 
     """The expected change of description length of each pair; None if the chosen equation cannot be solved."""
     start = dict(zip(plan.variables, plan.start.tolist(), strict=True))
     made = [posterior.of_plan(start, _thinned(plan.t), plan.inputs, rivals[0].noise) for posterior in rivals]
-    if made[0] is None:
+    if np.isnan(made[0][0]).any():
         return None
     repeated = len(plan.t) / len(_thinned(plan.t))
     found = np.zeros(len(pairs))
     for k, (i, j) in enumerate(pairs):
-        first, second = made[i], made[j]
-        if first is None or second is None:
-            continue  # an equation that cannot be solved there tells nothing
-        covariance = first[1] + second[1]
+        both = np.isfinite(made[i][0]) & np.isfinite(made[j][0])  # one may blow up on the way
+        covariance = (made[i][1] + made[j][1])[np.ix_(both, both)]
         covariance[np.diag_indices(len(covariance))] += 1.0 / repeated
-        difference = first[0] - second[0]
+        difference = (made[i][0] - made[j][0])[both]
         found[k] = float(difference @ np.linalg.solve(covariance, difference))
     return found
 

@@ -1,7 +1,11 @@
 """The conclusion of a search: finalists, the noise that their residuals show, constants that vary, and the decision."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
@@ -9,7 +13,16 @@ from lgf.fit.target import Target, make_target
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population
-from lgf.search.decision import Decision, Tools, Trust, decide, simple_candidates, unique, without_empty_confirmation
+from lgf.search.decision import (
+    Decision,
+    Tools,
+    Trust,
+    decide,
+    simple_candidates,
+    simplicity,
+    unique,
+    without_empty_confirmation,
+)
 from lgf.search.evaluate import Evaluator
 from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
@@ -48,21 +61,18 @@ def conclude(
     by_length = settings.objective.criterion is Criterion.DESCRIPTION_LENGTH
     if by_length:
         simpler = simple_candidates(population, problem.n_samples, settings.prediction)
-        leader = best_ones[0]
-        grows = growth_of(leader, evaluator.targets[leader.skeleton.frame])
-        if grows is not None:
-            growth, variances = grows
-            problem = reweighted(problem, leader.skeleton.frame, variances)
-            evaluator = replace(evaluator, targets=_targets(problem, completions, settings), growth=growth)
-            best_ones = _refitted(best_ones, evaluator, mapper, settings)
-            simpler = _refitted(simpler, evaluator, mapper, settings)
         pool = unique([*best_ones, *simpler])
+        described = _described(pool, evaluator, settings)
+        growing = _growing(best_ones[0], pool, problem, completions, evaluator, mapper, settings)
+        if growing is not None and growing.length < _length(described, evaluator):
+            problem, evaluator, pool, described, _ = growing
+            growth = evaluator.growth
+            best_ones, simpler = pool[: len(best_ones)], pool[len(best_ones) :]
         if problem.knowledge.vary == "auto":
             varied = vary_one(pool, replace(evaluator, fit=selection.refit), mapper, settings.varying)
-            best_ones, pool = [*best_ones, *varied], [*pool, *varied]
-        correlated = [with_noise_model(c, evaluator.targets[c.skeleton.frame], settings.noise) for c in pool]
-        if any(c.noise is not None for c in correlated):
-            best_ones = correlated
+            best_ones, described = [*best_ones, *varied], [*described, *_described(varied, evaluator, settings)]
+        if any(c.noise is not None for c in described):
+            best_ones = described
         best_ones.sort(key=lambda c: c.objective)
     targets = evaluator.targets
 
@@ -90,11 +100,62 @@ def conclude(
         prediction = replace(prediction, refuted_above=settings.hidden.refuted_above)
         best = preferred(best_ones, best, targets, selection.refit, selection.indistinguishable, settings.prediction)
     elif len(problem.states) > 1 or targets[best.skeleton.frame].n_unknown:
-        # A term that is worth no more than a bare mention may only mend the error of a fitted initial value.
-        best = simplest_nested(best_ones, best, selection.bare_mention, handicap)
+        # A term may only mend the error of a fitted initial value. (For systems the larger margin was not tried.)
+        alone = len(problem.states) == 1
+        margin = selection.indistinguishable if alone else selection.bare_mention
+        best = simplest_nested(best_ones, best, margin, handicap)
+    if best.noise is not None:
+        # A drift has few independent values, and terms that follow it look useful.
+        most = best.objective + handicap(best) + selection.correlated
+        near = [c for c in best_ones if c.objective <= most and c.objective + handicap(c) <= most]
+        near.sort(key=lambda c: simplicity(c, prediction))
+        best = next((c for c in near if accept(c)), best)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
     return Conclusion(without_empty_confirmation(decision, problem, prediction), targets, growth)
+
+
+class _Growing(NamedTuple):
+    """What follows if the noise grows with the signal."""
+
+    problem: Problem  # with weights
+    evaluator: Evaluator
+    pool: list[Candidate]  # refitted
+    described: list[Candidate]  # under the noise that their residuals show
+    length: float
+
+
+def _growing(
+    leader: Candidate, pool: Sequence[Candidate], problem: Problem, completions: Sequence[Completion],
+    evaluator: Evaluator, mapper: Mapper, settings: DiscoverySettings,
+) -> _Growing | None:  # fmt: skip
+    """The candidates under noise that grows with the signal; None if the leader's residuals do not show it."""
+    target = evaluator.targets[leader.skeleton.frame]
+    grows = growth_of(leader, target)
+    if grows is None:
+        return None
+    growth, variances = grows
+    weighted = reweighted(problem, leader.skeleton.frame, variances)
+    judge = replace(evaluator, targets=_targets(weighted, completions, settings), growth=growth)
+    refitted = _refitted(pool, judge, mapper, settings)
+    described = _described(refitted, judge, settings)
+    logarithms = float(np.sum(np.log(variances[target.record.weight > 0])))
+    length = _length(described, judge) + logarithms + math.log(target.n_samples)
+    return _Growing(weighted, judge, refitted, described, length)
+
+
+def _described(candidates: Sequence[Candidate], evaluator: Evaluator, settings: DiscoverySettings) -> list[Candidate]:
+    return [with_noise_model(c, evaluator.targets[c.skeleton.frame], settings.noise) for c in candidates]
+
+
+def _length(candidates: Sequence[Candidate], evaluator: Evaluator) -> float:
+    """The smallest description length, with the logarithm of the power: losses are relative to it, by their weights."""
+
+    def length(candidate: Candidate) -> float:
+        target = evaluator.targets[candidate.skeleton.frame]
+        return candidate.objective + target.n_samples * math.log(target.power)
+
+    return min(map(length, candidates))
 
 
 def _targets(problem: Problem, completions: Sequence[Completion], settings: DiscoverySettings) -> dict[Frame, Target]:

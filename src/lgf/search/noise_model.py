@@ -102,13 +102,13 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     # residuals count as they are: a step that the slopes promise may not exist.
     squares = max(float(rows[-1] @ rows[-1]), _least(target) * target.power)
     gain = white - n * math.log(squares) - log_determinant - 2 * math.log(n)
-    if not gain > 0:
+    spread = float(residuals.values @ residuals.values) / target.power
+    if not gain > 0 or spread > max(candidate.loss, 1.0):  # a drift larger than the signal describes nothing
         return candidate
     variance = float(rows[-1] @ rows[-1]) / max(n - len(x), 1)
     slopes, _, sizes = _scaled(rows)
     covariance = variance * np.linalg.pinv(slopes @ slopes.T, hermitian=True) / np.outer(sizes, sizes)
     fit = _moved(candidate.fit, fitting, x, covariance)
-    spread = float(residuals.values @ residuals.values) / target.power
     noise = Noise(length, share / (1.0 + share))
     return replace(candidate, fit=replace(fit, loss=spread), objective=candidate.objective - gain, noise=noise)
 

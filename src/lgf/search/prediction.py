@@ -31,6 +31,7 @@ from lgf.settings.ranges import Count, Positive, Share, Weight
 from lgf.smoothing.complete import Completion
 
 _RTOL = 1e-6  # of the solutions that are compared with the data
+_LEAST_FREEDOM = 0.1  # share of the residuals that unknowns leave at least
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,9 @@ def _forecasts(
         result = on_first_samples(fitting, start, seen)
         solved = solve_with_jacobian(fitting, result.x, min(_RTOL, fit.rtol))
         sums = np.sum(_squares(target, solved) * trained, axis=0)
-        variances = _variances(sums, trained.sum(axis=0), len(result.x), _least_variance(target, fit))
-        information = result.normal * target.power / _repetition(candidate, target)
+        repetition = _repetition(candidate, target)
+        variances = _variances(sums, trained.sum(axis=0), len(result.x), repetition, _least_variance(target, fit))
+        information = result.normal * target.power / repetition
         score.add(target, solved, following, information, variances)
         score.count(target, solved, rest)
     return score
@@ -206,7 +208,13 @@ def _left_out(
         if training.n_samples <= n_unknowns or not math.isfinite(trained.loss):
             continue
         counts = np.count_nonzero(training.record.weight, axis=0)
-        variances = _variances(trained.losses * training.power, counts, n_unknowns, _least_variance(training, fit))
+        variances = _variances(
+            trained.losses * training.power,
+            counts,
+            n_unknowns,
+            _repetition(candidate, whole),
+            _least_variance(training, fit),
+        )
         target = _part(problem, completions, whole, group)
         fixed = np.column_stack([trained.values, trained.values])
         varying = [v.constant for v in trained.sharing.varying]
@@ -263,9 +271,12 @@ def _squares(target: Target, solved: Solved) -> np.ndarray:
     return squares * target.record.weight * target.power
 
 
-def _variances(sums: np.ndarray, counts: np.ndarray, n_unknowns: int, least: float) -> np.ndarray:
-    """The variance of the residuals of each column; the smoother may have misjudged the noise of one."""
-    freedom = 1.0 - n_unknowns / counts.sum()
+def _variances(sums: np.ndarray, counts: np.ndarray, n_unknowns: int, repetition: float, least: float) -> np.ndarray:
+    """The variance of the residuals of each column; the smoother may have misjudged the noise of one.
+
+    Every unknown takes the residuals of one independent sample away.
+    """
+    freedom = max(1.0 - n_unknowns * repetition / counts.sum(), _LEAST_FREEDOM)
     return np.maximum(sums / (np.maximum(counts, 1) * freedom), least)
 
 
