@@ -85,6 +85,16 @@ def test_predictions_within_large_residuals_confirm_nothing():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_large_residuals_with_a_pattern_confirm_nothing():
+    noise = np.random.default_rng(5).standard_normal(len(T))
+    patterned = fitted(["u'' = C*u"], T, np.sin(2.0 * T) + 0.35 * np.sin(17.0 * T) + 0.02 * noise)
+    assert patterned.run_.trust is Trust.UNTESTED
+    assert "it has a pattern" in patterned.verdict_
+    noisy = fitted(["u'' = C*u"], T, np.sin(2.0 * T) + 0.25 * noise)
+    assert noisy.verdict_.startswith("Confirmed")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_random_walk_confirms_nothing():
     walk = 100.0 + np.cumsum(np.random.default_rng(2).standard_normal(150))
     model = fitted(["u' = C", "u' = C*u + C"], np.arange(150.0), walk)

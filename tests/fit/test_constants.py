@@ -185,3 +185,15 @@ def test_the_users_bounds_win_over_those_of_the_data():
     bounds = np.array([[-9.0, 9.0], [-9.0, 9.0], [-9.0, 9.0], [-40.0, -30.0]])
     fit = fit_constants(Skeleton.read("u' = C*u + C*u^2 + C*u/(C*u + 1)"), target, bounds=bounds)
     assert -40.0 <= fit.values[3] <= -30.0
+
+
+def test_a_frequency_is_not_lost_in_many_oscillations():
+    t = np.arange(0, 160, 1 / 8)
+    strike = Forcing.from_samples(t, np.where((t > 0.2) & (t < 0.7), np.sin((t - 0.2) / 0.5 * np.pi), 0.0))
+    truth = solve(System.read("2*u'' + 0.05*u' + 80*u = F"), (0, 0), t, strike, rtol=1e-9)
+    noise = np.random.default_rng(0).standard_normal(len(t))
+    values = truth["u''"] + truth["u''"].std() * (0.03 * noise + 0.1)  # with the offset of a sensor
+    target = target_of(Observation(t, values, "u''", inputs={"F": strike}), order=2)
+    fit = fit_constants(Skeleton.read("u'' = C*u' + C*u + C*F"), target)
+    np.testing.assert_allclose(fit.values, (-0.025, -40.0, 0.5), rtol=0.05)
+    assert fit.values[1] == pytest.approx(-40.0, rel=2e-3)

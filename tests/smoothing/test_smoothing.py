@@ -347,3 +347,30 @@ def test_the_note_on_a_guessed_level_names_its_state():
     (note,) = complete(observation, PAIR).notes
     assert "The level of y is a guess" in note
     assert complete(_pair(columns=("x", "y'"), values=(CLEAN, OTHER_SLOPE), initial={"y": 1.0}), PAIR).notes == ()
+
+
+def _ringing(samples_per_period, offset=0.0, periods=80):
+    """Times, displacement and noisy acceleration of a free oscillation of period 1, lightly damped."""
+    t = np.arange(periods * samples_per_period) / samples_per_period
+    decay, turn = 0.3 / periods * 2 * np.pi, 2 * np.pi
+    u = np.exp(-decay * t) * np.cos(turn * t)
+    acceleration = (decay**2 - turn**2) * u + 2 * decay * turn * np.exp(-decay * t) * np.sin(turn * t)
+    size = acceleration.std()
+    noise = np.random.default_rng(0).standard_normal(len(t))
+    return t, u, acceleration + size * (0.03 * noise + offset)
+
+
+@pytest.mark.parametrize(("samples_per_period", "offset"), [(12, 0.0), (12, 0.1), (25, 0.1)])
+def test_many_oscillations_of_an_acceleration_do_not_drift(samples_per_period, offset):
+    t, u, acceleration = _ringing(samples_per_period, offset)
+    found = complete(Observation(t, acceleration, "u''"), SECOND).trajectory
+    assert relative_l2(found["u"], u) < 0.15  # with drift it is 10 and more
+    assert abs(found["u''"].mean()) < 0.01 * acceleration.std()
+
+
+def test_a_motion_that_is_not_lost_in_noise_is_no_drift():
+    t = np.linspace(0, 20, 400)
+    u = 5 * np.sin(0.3 * t) + 0.1 * np.sin(2 * np.pi * t)
+    acceleration = -0.45 * np.sin(0.3 * t) - 0.1 * (2 * np.pi) ** 2 * np.sin(2 * np.pi * t)
+    given = Observation(t, acceleration, "u''", initial=(0.0, 1.5 + 0.2 * np.pi))
+    assert relative_l2(complete(given, SECOND).trajectory["u"], u) < 0.05

@@ -223,3 +223,12 @@ TWO_INPUTS = System.read("x' = -x + a; y' = -y + b", frame=Frame((("x", 1), ("y"
 def test_wrong_calls_say_what_to_do(call, sentence):
     with pytest.raises(LgfError, match=sentence):
         call()
+
+
+def test_a_pulse_of_a_sampled_input_is_not_missed_from_rest():
+    t = np.linspace(0, 100, 2001)
+    pulse = Forcing.from_samples(t, np.where((t > 50) & (t < 50.5), 1.0, 0.0))
+    ours = solve(equation("u'' + 0.1*u' + u = F"), (0, 0), t, pulse)
+    theirs = solve_by_reference(equation("u'' + 0.1*u' + u = F"), (0, 0), t, pulse)
+    assert np.max(np.abs(ours["u"])) > 0.4
+    np.testing.assert_allclose(ours["u"], theirs["u"], atol=1e-5)

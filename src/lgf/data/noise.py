@@ -25,13 +25,25 @@ def is_noise_alone(parts: Sequence[np.ndarray]) -> bool:
     >>> is_noise_alone([np.random.default_rng(0).normal(size=100)]), is_noise_alone([np.sin(1.4 * np.arange(100))])
     (True, False)
     """
+    likeness = _likeness(parts)
+    return likeness is not None and likeness < _HARDLY_ALIKE
+
+
+def is_patterned(parts: Sequence[np.ndarray]) -> bool:
+    """Whether samples are like one of their four neighbours, in forty samples or more: they are more than noise."""
+    likeness = _likeness(parts)
+    return likeness is not None and likeness >= _HARDLY_ALIKE
+
+
+def _likeness(parts: Sequence[np.ndarray]) -> float | None:
+    """The largest correlation of samples with one of their four neighbours; None if there are too few samples."""
     parts = [part[np.isfinite(part)] for part in parts]
     parts = [part - part.mean() for part in parts if len(part) > _NEIGHBOURS]
     power = sum(float(part @ part) for part in parts)
     if sum(map(len, parts)) < _LEAST_FOR_NOISE or power <= 0.0:
-        return False
-    likeness = [sum(float(part[:-k] @ part[k:]) for part in parts) / power for k in range(1, _NEIGHBOURS + 1)]
-    return max(map(abs, likeness)) < _HARDLY_ALIKE
+        return None
+    lags = range(1, _NEIGHBOURS + 1)
+    return max(abs(sum(float(part[:-k] @ part[k:]) for part in parts)) / power for k in lags)
 
 
 def rounding_error(y: np.ndarray) -> float:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lgf.fit.settings import Fitting
+from lgf.fit.settings import Fitting, steps_needed
 from lgf.solver.kernels.integrator import Options, integrate, make_workspace
 from lgf.solver.kernels.machine import LANES
 
@@ -25,6 +25,7 @@ def solve_with_jacobian(fitting: Fitting, x: np.ndarray, rtol: float = 1e-6) -> 
     compiled, target, record = fitting.compiled, fitting.target, fitting.target.record
     unknowns, flow = fitting.unknowns, compiled.flow
     n_columns = len(target.frame.columns)
+    most_steps = max(_MAX_STEPS, steps_needed(target.oscillations, rtol))
     values = np.full((len(target.t), n_columns), np.nan)
     jacobian = np.zeros((len(x), len(target.t), n_columns))
     steps = _STEP * np.maximum(np.abs(x), 1e-3)
@@ -33,7 +34,7 @@ def solve_with_jacobian(fitting: Fitting, x: np.ndarray, rtol: float = 1e-6) -> 
         own = record.unknown[e][record.unknown[e] >= 0] + unknowns.n_free
         moved = np.unique(np.concatenate([unknowns.source[e], own])).astype(np.int64)
         options = Options(
-            rtol, record.atol, float(record.largest_step[e]), record.limit, record.nudge[e], _MAX_STEPS,
+            rtol, record.atol, float(record.largest_step[e]), record.limit, record.nudge[e], most_steps,
             float(record.root[e]), float(record.root_slope[e]),
         )  # fmt: skip
         table = record.table[record.table_first[e] : record.table_first[e + 1]]

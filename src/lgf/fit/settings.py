@@ -1,5 +1,6 @@
 """The settings of a fit of constants, the input of its stages, and the result of a stage."""
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.solver.kernels.trajectory_fit import Unknowns
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
+_STEPS_PER_OSCILLATION = 25  # at a relative tolerance of 1e-4
 _NO_POLE = 0.98  # a divisor 1 + C*g may fall to 0.02 on the data
 
 
@@ -117,12 +119,35 @@ def make_fitting(
 ) -> Fitting:
     """The fit of the skeleton to the target, within the bounds [n_constants, 2] of its constants."""
     compiled = compile_skeleton(skeleton, target.formulas)
+    settings = _with_enough_steps(settings, target.oscillations)
     layout = layout_of(compiled.n_constants, int(target.experiment[-1]) + 1, sharing)
     if len(target.experiment) > len(layout.source):
         layout = replace(layout, source=layout.source[target.experiment])
     unknowns = unknowns_of(layout, target, sharing.varying)
     limits = _limits(compiled, target, bounds)
     return Fitting(skeleton, compiled, target, settings, *limits, layout, unknowns, sharing.varying)
+
+
+def steps_needed(oscillations: float, rtol: float) -> int:
+    """The steps of the integrator through so many oscillations, with some to spare; its order is 5."""
+    return math.ceil(_STEPS_PER_OSCILLATION * (1e-4 / rtol) ** 0.2 * oscillations)
+
+
+def _with_enough_steps(settings: FitSettings, oscillations: float) -> FitSettings:
+    """The settings with budgets of steps that suffice for so many oscillations."""
+    shooting = settings.shooting
+    whole = steps_needed(oscillations, settings.rtol) / settings.steps_per_solve
+    parts = steps_needed(oscillations, shooting.rtol) / shooting.steps_per_solve
+    if parts > 1.0:
+        shooting = replace(shooting, **_multiplied(shooting.steps_per_solve, shooting.steps_per_fit, parts))
+        settings = replace(settings, shooting=shooting)
+    if whole > 1.0:
+        settings = replace(settings, **_multiplied(settings.steps_per_solve, settings.steps_per_fit, whole))
+    return settings
+
+
+def _multiplied(per_solve: int, per_fit: int, factor: float) -> dict[str, int]:
+    return {"steps_per_solve": math.ceil(factor * per_solve), "steps_per_fit": math.ceil(factor * per_fit)}
 
 
 def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

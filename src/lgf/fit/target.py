@@ -1,8 +1,10 @@
 """Target: the data of a problem for one frame, as arrays for the kernels, to which constants are fitted."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from lgf.expression.frame import Frame, Variable
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import SIGNAL, Expression
 from lgf.smoothing.complete import Completion
-from lgf.solver.forcing import Forcing, input_table
+from lgf.solver.forcing import Forcing, input_table, longest_step
 from lgf.solver.kernels.trajectory_fit import Record
 from lgf.solver.program import Formulas
 
@@ -64,6 +66,16 @@ class Target:
     def noise_loss(self) -> float:
         """The expected loss of the true equation, from the estimated noise."""
         return self.n_samples / self.power
+
+    @cached_property
+    def oscillations(self) -> float:
+        """The most oscillations of an experiment: half the times that a highest derivative crosses its mean."""
+        n, most = self.frame.dimension, 0
+        for begin, end in pairwise(self.record.first):
+            part = self.columns[n:, begin:end]
+            above = part > part.mean(axis=1, keepdims=True)
+            most = max(most, int(np.count_nonzero(np.diff(above, axis=1), axis=1).max()))
+        return most / 2
 
     def floor(self, accuracy: float) -> float:
         """The loss due to the rounding of the data and to solutions of this relative error alone."""
@@ -239,7 +251,9 @@ def make_target(
         table_first=np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64),
         root=np.array([s[n, 0] for s in states]),
         root_slope=np.array([np.diff(s[n, :2])[0] / np.diff(o.t[:2])[0] for s, o in pairs]),
-        largest_step=np.array([_largest_step(s, o) for s, o in zip(signals, observations, strict=True)]),
+        largest_step=np.array(
+            [longest_step(s.values(), float(np.ptp(o.t)) / 20) for s, o in zip(signals, observations, strict=True)]
+        ),
         limit=_limits(frame, smooth, initial),
         atol=_ATOL * scales[:n],
         nudge=np.array([1e-6 * scales[:n] * np.where(s[:n, :5].mean(axis=1) < 0, -1.0, 1.0) for s in states]),
@@ -393,13 +407,3 @@ def _sampled_inputs(
         for s, o in zip(signals, observations, strict=True)
     ]
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
-
-
-def _largest_step(signals: Mapping[str, Forcing], observation: Observation) -> float:
-    """The largest step: a twentieth of the window, or less to resolve the pulses of a sampled input."""
-    start, stop = observation.window
-    step = (stop - start) / 20
-    for forcing in signals.values():
-        if forcing.samples is not None:
-            step = min(step, 4.0 * float(np.median(np.diff(forcing.samples[:, 0]))))
-    return step

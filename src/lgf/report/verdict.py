@@ -24,16 +24,23 @@ def verdict(run: Run) -> str:
         return "Untested: small errors grow so fast, as in chaos, that no part of the record tells the rest."
     if prediction is None or error is None:
         return "Untested: there are too few samples to see whether the equation predicts what its fit did not see."
-    problem, limit = run.request.problem, run.request.settings.prediction.unexplained_above
+    problem, settings = run.request.problem, run.request.settings.prediction
     if run.trust is Trust.UNTESTED and problem.wanders:
         return (
             "Untested: the record moves like a random walk, and of a random walk any equation predicts as little as "
             "this one."
         )
-    if run.trust is Trust.UNTESTED and unexplained(run.best, problem) > limit:
+    left = unexplained(run.best, problem)
+    if run.trust is Trust.UNTESTED and left > settings.unexplained_above:
         return (
-            f"Untested: the equation leaves {percentage(unexplained(run.best, problem))} of the record's variation "
-            "unexplained, so predictions within such residuals confirm nothing."
+            f"Untested: the equation leaves {percentage(left)} of the record's variation unexplained, so predictions "
+            "within such residuals confirm nothing."
+        )
+    worse_than_mean = error > settings.worthless_above * problem.variation
+    if run.trust is Trust.UNTESTED and left > settings.patterned_above and not worse_than_mean:
+        return (
+            f"Untested: the equation leaves {percentage(left)} of the record's variation unexplained, and that is more "
+            "than noise: it has a pattern. Something is missing in the equation or wrong in the data."
         )
     if run.trust is Trust.UNTESTED:
         return (

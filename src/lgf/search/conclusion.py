@@ -26,7 +26,7 @@ from lgf.search.decision import (
 from lgf.search.evaluate import Evaluator
 from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
-from lgf.search.noise_model import growth_of, reweighted, with_noise_model
+from lgf.search.noise_model import growth_of, leaves_pattern, reweighted, with_noise_model
 from lgf.search.objective import Criterion
 from lgf.search.prediction import with_prediction
 from lgf.search.select import choose, confirmed, finalists, handicap_of, refined, simplest_equal
@@ -112,7 +112,11 @@ def conclude(
         best = next((c for c in near if accept(c)), best)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
-    return Conclusion(without_empty_confirmation(decision, problem, prediction), targets, growth)
+
+    def patterned(candidate: Candidate) -> bool:
+        return leaves_pattern(candidate, targets[candidate.skeleton.frame])
+
+    return Conclusion(without_empty_confirmation(decision, problem, patterned, prediction), targets, growth)
 
 
 class _Growing(NamedTuple):

@@ -72,14 +72,23 @@ def unexplained(candidate: Candidate, problem: Problem) -> float:
 
 
 def without_empty_confirmation(
-    decision: Decision, problem: Problem, settings: PredictionSettings = PredictionSettings()
+    decision: Decision,
+    problem: Problem,
+    leaves_pattern: Callable[[Candidate], bool],
+    settings: PredictionSettings = PredictionSettings(),
 ) -> Decision:
-    """The decision, untested where predictions within the noise confirm nothing.
+    """The decision, untested where predictions within the residuals confirm nothing.
 
-    They do not if the noise is most of the record, or if the record is a random walk.
+    They do not if the residuals are most of the record, if they are much of it and more than noise, or if the record is
+    a random walk.
     """
-    empty = problem.wanders or unexplained(decision.best, problem) > settings.unexplained_above
-    return replace(decision, trust=Trust.UNTESTED) if empty and decision.trust is Trust.CONFIRMED else decision
+    if decision.trust is not Trust.CONFIRMED:
+        return decision
+    left = unexplained(decision.best, problem)
+    empty = problem.wanders or left > settings.unexplained_above
+    if empty or (left > settings.patterned_above and leaves_pattern(decision.best)):
+        return replace(decision, trust=Trust.UNTESTED)
+    return decision
 
 
 def decide(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lgf.data.noise import correlation_time
+from lgf.data.noise import correlation_time, is_patterned
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
 from lgf.fit.constants import ConstantFit
@@ -111,6 +111,13 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     fit = _moved(candidate.fit, fitting, x, covariance)
     noise = Noise(length, share / (1.0 + share))
     return replace(candidate, fit=replace(fit, loss=spread), objective=candidate.objective - gain, noise=noise)
+
+
+def leaves_pattern(candidate: Candidate, target: Target) -> bool:
+    """Whether the residuals are more than noise: neighbours are alike."""
+    fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
+    residuals = residuals_of(fitting, unknowns_at(candidate, fitting))
+    return residuals is not None and is_patterned(residuals.series)
 
 
 def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] | None:

@@ -49,6 +49,7 @@ class PredictionSettings:
     most_groups: Annotated[int, Field(ge=2)] = 10  # many experiments are left out in groups
     worthless_above: Positive = 1.0  # error of predictions in standard deviations of the data; then they test nothing
     unexplained_above: Positive = 0.5  # residuals in standard deviations of the data, above which nothing is confirmed
+    patterned_above: Positive = 0.2  # the same if the residuals are more than noise
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
     outpredicted_above: Annotated[float, Field(ge=1.0)] = 1.5  # times the best error, if there are several experiments
     near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal

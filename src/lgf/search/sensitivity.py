@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lgf.fit.settings import steps_needed
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
 from lgf.solver.kernels.machine import BLOCK, WIDE, Program, Programs, evaluate_wide
@@ -247,7 +248,7 @@ def solved_columns(candidate: Candidate, target: Target) -> np.ndarray | None:
         begin, end = int(record.first[e]), int(record.first[e + 1])
         solution = solve(
             system, states[e], target.t[begin:end], target.signals[e], rtol=1e-5,
-            limit=record.limit, max_steps=4000,
+            limit=record.limit, max_steps=max(4000, steps_needed(target.oscillations, 1e-5)),
         )  # fmt: skip
         if solution.status is not SolveStatus.OK or not np.all(np.isfinite(solution.values)):
             return None

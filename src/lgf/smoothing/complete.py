@@ -11,6 +11,7 @@ from lgf.data.noise import rough_noise
 from lgf.data.observation import Observation
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame, Variable
+from lgf.smoothing.drift import without_drift
 from lgf.smoothing.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, fit_gaussian_process
 from lgf.smoothing.rows import Rows, rows_of
 from lgf.solver.forcing import Forcing
@@ -65,7 +66,8 @@ def complete(
                 continue
             rows = rows_of(observation, name)
             smooth = _smooth(rows, method)
-            columns |= {Variable(name, k): smooth.derivative(t, k) for k in range(order + 1)}
+            curve = smooth.derivative if _starts_known(rows) else without_drift(smooth.derivative, t, rows.lead)
+            columns |= {Variable(name, k): curve(t, k) for k in range(order + 1)}
             measured = sorted(v for v in observation.columns if v.name == name)
             noise |= dict(zip(measured, smooth.noise, strict=True))
             methods.append(smooth.method)
@@ -97,6 +99,11 @@ def _smooth(rows: Rows, method: str) -> _Smooth:
         spline, noise = fit_whittaker(lowered)
         return _Smooth(_integrated(spline, level, rows), noise, "whittaker")
     return _smooth_lowest(rows, method)
+
+
+def _starts_known(rows: Rows) -> bool:
+    """Whether the initial values of all integrals of the lowest measured derivative are given."""
+    return np.count_nonzero(rows.derivative[rows.group < 0] < rows.lead) == rows.lead
 
 
 def _can_be_thinned(rows: Rows) -> bool:

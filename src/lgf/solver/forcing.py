@@ -1,6 +1,6 @@
 """Forcing: a known input as a function of time, by formula or by samples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -151,6 +151,14 @@ def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
     from scipy.interpolate import CubicSpline  # imported late: it takes a third of the time of a first solve
 
     return CubicSpline(t, values, bc_type="not-a-knot" if len(t) > 3 else "natural")
+
+
+def longest_step(signals: Iterable[Forcing], longest: float) -> float:
+    """The longest step of an integrator that does not miss a pulse of a sampled input, and at most `longest`."""
+    for forcing in signals:
+        if forcing.samples is not None:
+            longest = min(longest, 4.0 * float(np.median(np.diff(forcing.samples[:, 0]))))
+    return longest
 
 
 def input_table(signals: Sequence[Forcing | None]) -> np.ndarray:

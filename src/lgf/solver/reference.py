@@ -11,6 +11,7 @@ from lgf.expression.frame import Variable
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.tree import SIGNAL, Expression, T, signal, substitute
 from lgf.expression.tree import polynomial as polynomial_in
+from lgf.solver.forcing import longest_step
 from lgf.solver.solve import Initial, Inputs, known_inputs, state_vector
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
@@ -67,7 +68,7 @@ def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.n
         return Trajectory(t, values, columns, status=SolveStatus.SINGULAR)
     reached, status = 1, SolveStatus.OK
     # extrapolation distinguishes a branch from its neighbours, so steps must be short against the record
-    max_step = float(np.ptp(t)) / 400 if rates.has_branches else np.inf
+    max_step = longest_step(rates.sampled, float(np.ptp(t)) / 400 if rates.has_branches else np.inf)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -105,6 +106,7 @@ class _Rates:
         self.frame = frame = system.frame
         signals = known_inputs(system, inputs)
         formulas = {signal(name): s.formula for name, s in signals.items() if s.formula is not None}
+        self.sampled = [s for s in signals.values() if s.formula is None]
         self._sampled = [signals.get(name) for name in frame.inputs]
         self._sampled = [None if s is None or s.formula is not None else s for s in self._sampled]
         slots = {T.args: 0} | {v: 1 + i for v, i in frame.positions.items()}

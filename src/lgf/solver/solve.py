@@ -10,7 +10,7 @@ from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame
 from lgf.expression.tree import signal
-from lgf.solver.forcing import Forcing, input_table
+from lgf.solver.forcing import Forcing, input_table, longest_step
 from lgf.solver.kernels.integrator import Flow, Options, integrate, make_workspace
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.program import compile_skeleton
@@ -55,7 +55,8 @@ def solve(
     formulas = tuple((name, s.formula) for name, s in signals.items() if s.formula is not None)
     compiled = compile_skeleton(system.skeleton, formulas)
     table = input_table([s if s and s.formula is None else None for s in map(signals.get, frame.inputs)])
-    problem = _InitialValueProblem(compiled.flow, np.asarray(system.values, float), start, table)
+    step = longest_step(signals.values(), np.inf)
+    problem = _InitialValueProblem(compiled.flow, np.asarray(system.values, float), start, table, step)
     if branch is None:
         branch = (0.0, 0.0) if compiled.flow.degree == 1 else _restoring_branch(problem, times)
     values, status = _integrate(problem, times, branch, rtol, limit, max_steps)
@@ -117,6 +118,7 @@ class _InitialValueProblem(NamedTuple):
     constants: np.ndarray
     start: np.ndarray
     table: np.ndarray
+    longest_step: float
 
 
 def _integrate(
@@ -128,12 +130,12 @@ def _integrate(
     max_steps: int,
 ) -> tuple[np.ndarray, SolveStatus]:
     """The values (N, column) of one trajectory, NaN where not reached, and its status."""
-    flow, constants, start, table = problem
+    flow, constants, start, table, longest = problem
     n = flow.n
     scale = _scale(start, flow.rates)
     window = float(t[-1] - t[0])
     options = Options(
-        rtol, rtol * 1e-2 * scale, window / 20 if window > 0 else 1.0,
+        rtol, rtol * 1e-2 * scale, min(window / 20, longest) if window > 0 else 1.0,
         np.array(np.broadcast_to(limit, n), float), 1e-6 * scale, max_steps, *branch,
     )  # fmt: skip
     work = make_workspace(flow, len(t))
