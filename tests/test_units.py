@@ -9,6 +9,7 @@ from lgf import LatentGrammarFlow, LgfError
 from lgf.cli import main
 from lgf.data import Knowledge, Problem, read_observations
 from lgf.data.column_units import header_unit
+from lgf.expression.frame import Variable
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.language.system_language import make_system_language
@@ -107,6 +108,11 @@ def test_the_command_line_prints_units(tmp_path, monkeypatch, capsys):
     assert header == "t [s],u [cm],u' [cm/s]"
     assert [float(x) for x in first.split(",")[:2]] == [0.0, pytest.approx(0.3)]
     assert [float(x) for x in last.split(",")[:2]] == [6.0, pytest.approx(0.3 * np.exp(-3.0), rel=1e-3)]
+    assert main(["discover", "data.csv", "--evaluations", "8", "--initial", "u=20 mm", "--out", "given"]) == 0
+    (observation,) = read_run(tmp_path / "given").request.problem.observations
+    assert observation.initial == {Variable("u"): pytest.approx(0.02)}  # the header says m
+    assert main(["discover", "data.csv", "--initial", "20 mm, 3 kg"]) == 2
+    assert "cannot be converted to m" in capsys.readouterr().err
     for value, words in (
         ("u=3 kg", "cannot be converted to cm"),
         ("u=3 cells", "'cells' is not known"),

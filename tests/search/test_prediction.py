@@ -154,6 +154,19 @@ def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     assert decide(refuted, [refuted], pool, rejecting).best.skeleton == logistic.skeleton
 
 
+def test_a_simpler_equation_that_predicts_much_better_is_chosen_if_residuals_have_a_pattern(candidates):
+    _, growth, logistic, long = candidates
+    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5, leaves_pattern=lambda c: True)
+    best, simpler = predicted(long, 0.3, 1.0), predicted(logistic, 0.15, 1.0)
+    assert logistic.loss < 1.25**2 * long.loss < growth.loss
+    decision = decide(best, [best, simpler], [predicted(growth, 0.1, 1.0)], tools)
+    assert decision.best is simpler
+    assert simpler in decision.ladder
+    assert decide(best, [best, predicted(logistic, 0.25, 1.0)], [], tools).best is best
+    noise_alone = tools._replace(leaves_pattern=lambda c: False)
+    assert decide(best, [best, simpler], [], noise_alone).best is best
+
+
 def test_the_ladder_has_the_simplest_equation_of_each_level(candidates):
     constant, growth, logistic, long = candidates
     steps = [predicted(c, e, 1.0) for c, e in zip(candidates, (0.4, 0.39, 0.02, 0.03), strict=True)]

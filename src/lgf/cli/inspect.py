@@ -106,7 +106,7 @@ def simulate(
     if not (np.isfinite(begin) and np.isfinite(end) and begin < end):
         raise LgfError(f"the times go from {begin:g} to {end:g}; the last one must be later than the first.")
     t = np.linspace(begin, end, n)
-    start = parse_initial(initial, read_quantity) if initial is not None else None
+    start = parse_initial(initial) if initial is not None else None
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
     start = initial_in_numbers(result, start)

@@ -29,6 +29,8 @@ Unit = Annotated[
         help="Unit of a column or quantity, such as u=m or t=s. Repeatable. Default: from headers like u [m]."
     ),
 ]
-Initial = Annotated[str | None, typer.Option(help="Known initial values, as u,u',... or x=1,y=2. Others are fitted.")]
+Initial = Annotated[
+    str | None, typer.Option(help="Known initial values, as u,u',... or 'x=1,y=3 cm'. Others are fitted.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

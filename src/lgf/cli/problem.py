@@ -1,6 +1,5 @@
 """Reading a problem from command-line arguments."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
@@ -10,6 +9,7 @@ from typing import Any
 from lgf.data import Knowledge, Problem, Record, make_inputs, read_observations, records
 from lgf.data.column_roles import DEFAULT_INPUT
 from lgf.data.column_units import unit_pairs_from_text
+from lgf.data.quantities import read_quantity
 from lgf.errors import LgfError, quoted
 
 
@@ -98,30 +98,28 @@ def parse_derivative(texts: list[str] | None) -> list[int] | dict[str, int] | No
     return dict(zip(named, orders, strict=True)) if named else orders
 
 
-InitialState = tuple[float, ...] | dict[str, float]
+InitialState = tuple[Any, ...] | dict[str, Any]  # numbers, or quantities
 
 
-def parse_initial(text: str, read: Callable[[str], Any] = float) -> InitialState | list[InitialState]:
+def parse_initial(text: str) -> InitialState | list[InitialState]:
     """The initial state in text such as 0,1.5 or prey=8.3,predator=3.4; one for each experiment, separated by `;`.
 
-    `read` turns the text of one value into a number, or into a quantity where these are allowed.
+    A value with a unit, such as u=30 cm, is a quantity.
     """
     try:
-        states = [_initial_state(part, read) for part in text.split(";")]
-    except LgfError:
-        raise
-    except ValueError as error:
+        states = [_initial_state(part) for part in text.split(";")]
+    except LgfError as error:
         raise LgfError(
-            f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5 or prey=8.3."
+            f"the initial state is {quoted(text)}; give numbers separated by commas, such as 0,1.5 or prey=8.3: {error}"
         ) from error
     return states[0] if len(states) == 1 else states
 
 
-def _initial_state(text: str, read: Callable[[str], Any]) -> InitialState:
+def _initial_state(text: str) -> InitialState:
     if "=" not in text:
-        return tuple(read(x) for x in text.split(","))
+        return tuple(read_quantity(x) for x in text.split(","))
     pairs = (part.partition("=") for part in text.split(","))
-    return {name.strip(): read(value) for name, _, value in pairs}
+    return {name.strip(): read_quantity(value) for name, _, value in pairs}
 
 
 def parse_bounds(texts: list[str] | None) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from lgf.data.column_roles import DEFAULT_INPUT, guess_roles
 from lgf.data.column_units import column_units
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_variables
 from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
+from lgf.data.quantities import initial_in_numbers
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -56,7 +57,8 @@ def read_observations(
     table = read_table(source, delimiter)
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name)
     groups, short = _long_enough(_experiments(table, roles.experiment))
-    initials = _initials(initial, len(groups))
+    column_unit, unit_notes = column_units(table, roles, units)
+    initials = [_in_numbers(start, roles.variables, column_unit) for start in _initials(initial, len(groups))]
     t, time_notes = _times(table, roles.time, one_experiment=roles.experiment is None)
     values = np.column_stack([table.numbers(k) for k in roles.values])
     inputs = {name: table.numbers(k) for name, k in roles.inputs}
@@ -78,7 +80,6 @@ def read_observations(
         except LgfError as error:
             raise LgfError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
         observations.append(observation)
-    column_unit, unit_notes = column_units(table, roles, units)
     notes = [*table.notes, *roles.notes, *time_notes, *unit_notes]
     notes += [f"Left out: experiment {quoted(name)}, which has {n} samples." for name, n in short.items()]
     if len(groups) > 1:
@@ -279,6 +280,16 @@ def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
             f"at most {MOST_EXPERIMENTS:,} are read."
         )
     return {str(labels[first[k]]): np.flatnonzero(member == k) for k in np.argsort(first)}
+
+
+def _in_numbers(initial: Any, measured: Sequence[Variable], units: Mapping[str, str]) -> Any:
+    """An initial state of quantities as numbers in the units of the columns; see `Observation` for its order."""
+    states = list(dict.fromkeys(v.name for v in measured))
+    if isinstance(initial, Mapping):
+        ordered = [Variable.read(str(name)) for name in initial]
+    else:
+        ordered = [Variable(states[0], k) for k in range(5)] if len(states) == 1 else [Variable(s) for s in states]
+    return initial_in_numbers(initial, ordered, units)
 
 
 def _initials(initial: Any, n: int) -> list:

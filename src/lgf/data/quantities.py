@@ -1,7 +1,8 @@
 """Quantities: arrays with units, as pint makes them, taken apart and put together."""
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ def is_quantity(value: Any) -> bool:
 
 def read_quantity(text: str) -> Any:
     """The number, or the quantity, in text such as 0.3 or 30 cm; LgfError if it is neither."""
+    with contextlib.suppress(ValueError):
+        return float(text)
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
         raise LgfError(f"{quoted(text)} is neither a number nor a number with a unit, such as 30 cm.")
-    number, unit = float(found[1]), found[2]
-    return registry().Quantity(number, _for_pint(read_unit(unit, own_words=False))) if unit else number
+    return registry().Quantity(float(found[1]), _for_pint(read_unit(found[2], own_words=False)))
 
 
 def without_unit(value: Any, unit: str | None, name: str) -> tuple[Any, str | None]:
@@ -80,9 +82,8 @@ def take_units(
         forcing, unit = without_unit(forcing, units.get(DEFAULT_INPUT), DEFAULT_INPUT)
         _note(units, DEFAULT_INPUT, unit)
     units = {name: unit for name, unit in units.items() if unit or name in (given or {})}
-    if isinstance(initial, Mapping) and any(map(is_quantity, initial.values())):
-        known = quantity_units(tuple(units.items()), [Variable.read(str(name)) for name in initial])
-        initial = numbers_by_name(initial, known)
+    if isinstance(initial, Mapping):
+        initial = initial_in_numbers(initial, [Variable.read(str(name)) for name in initial], units)
     return t, values, forcing, initial, units
 
 
@@ -100,6 +101,17 @@ def numbers_by_name(values: Mapping[Any, Any], units: Mapping[str, Unit]) -> dic
             raise LgfError(f"{name} is given as a quantity but its unit in the data is not known; give a number.")
         numbers[name] = without_unit(value, None if known is None else unit_text(known), str(name))[0]
     return numbers
+
+
+def initial_in_numbers(initial: Any, variables: Sequence[Variable], units: Mapping[str, str]) -> Any:
+    """An initial state, by name or in the order of the variables, in the units of the data; numbers stay."""
+    known = quantity_units(tuple(units.items()), variables)
+    if isinstance(initial, Mapping):
+        return numbers_by_name(initial, known)
+    if is_quantity(initial) or (isinstance(initial, (list, tuple)) and any(map(is_quantity, initial))):
+        values = [initial] if is_quantity(initial) and not np.ndim(initial) else initial
+        return list(numbers_by_name(dict(zip(map(str, variables), values, strict=False)), known).values())
+    return initial
 
 
 def quantity(values: Any, name: str, units: Mapping[str, Unit]) -> Any:

@@ -1,6 +1,5 @@
 """Target: the data of a problem for one frame, as arrays for the kernels, to which constants are fitted."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from lgf.data.quantities import is_quantity, numbers_by_name, quantity
+from lgf.data import quantities
+from lgf.data.quantities import numbers_by_name, quantity
 from lgf.equation.dimensions import quantity_units
 from lgf.equation.units import Unit
 from lgf.runs.bands import Band
@@ -25,13 +24,7 @@ def times_in_numbers(run: Run, t: Any) -> Any:
 
 def initial_in_numbers(run: Run, initial: Any) -> Any:
     """The initial state, by name or in order, in the units of the data; plain numbers stay as they are."""
-    units = units_of(run)
-    if isinstance(initial, Mapping):
-        return numbers_by_name(initial, units)
-    if is_quantity(initial) or (isinstance(initial, (list, tuple)) and any(map(is_quantity, initial))):
-        values = [initial] if is_quantity(initial) and not np.ndim(initial) else initial
-        return list(numbers_by_name(dict(zip(map(str, run.frame.variables), values, strict=False)), units).values())
-    return initial
+    return quantities.initial_in_numbers(initial, run.frame.variables, dict(run.request.problem.units))
 
 
 def inputs_in_numbers(run: Run, inputs: Any) -> Any:

@@ -94,6 +94,7 @@ def conclude(
         accept,
         targets[best.skeleton.frame].window,
         problem.variation,
+        lambda c: leaves_pattern(c, targets[c.skeleton.frame]),
     )
     prediction = settings.prediction
     if problem.hidden:
@@ -112,11 +113,7 @@ def conclude(
         best = next((c for c in near if accept(c)), best)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
-
-    def patterned(candidate: Candidate) -> bool:
-        return leaves_pattern(candidate, targets[candidate.skeleton.frame])
-
-    return Conclusion(without_empty_confirmation(decision, problem, patterned, prediction), targets, growth)
+    return Conclusion(without_empty_confirmation(decision, problem, tools, prediction), targets, growth)
 
 
 class _Growing(NamedTuple):

@@ -25,6 +25,7 @@ class Tools(NamedTuple):
     accept: Callable[[Candidate], bool]  # the check by an independent solver
     window: tuple[float, float]  # first and last time of the data
     variation: float  # standard deviation of the data, relative to their root mean square
+    leaves_pattern: Callable[[Candidate], bool] = lambda candidate: False  # whether its residuals are more than noise
 
 
 class Trust(StrEnum):
@@ -74,7 +75,7 @@ def unexplained(candidate: Candidate, problem: Problem) -> float:
 def without_empty_confirmation(
     decision: Decision,
     problem: Problem,
-    leaves_pattern: Callable[[Candidate], bool],
+    tools: Tools,
     settings: PredictionSettings = PredictionSettings(),
 ) -> Decision:
     """The decision, untested where predictions within the residuals confirm nothing.
@@ -86,7 +87,7 @@ def without_empty_confirmation(
         return decision
     left = unexplained(decision.best, problem)
     empty = problem.wanders or left > settings.unexplained_above
-    if empty or (left > settings.patterned_above and leaves_pattern(decision.best)):
+    if empty or (left > settings.patterned_above and tools.leaves_pattern(decision.best)):
         return replace(decision, trust=Trust.UNTESTED)
     return decision
 
@@ -108,6 +109,12 @@ def decide(
     tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
     trust = trust_in(best, settings, tools.variation)
     everything = [*tested, *map(tools.predict, others)]
+    simpler = outdone_by(best, everything, settings)
+    if trust is not Trust.REFUTED and simpler and tools.leaves_pattern(best):
+        refitted = map(tools.predict, tools.refine(simpler))
+        best = next((c for c in sorted(refitted, key=_error) if tools.accept(c)), best)
+        trust = trust_in(best, settings, tools.variation)
+        tested = [best, *tested]
     if trust is not Trust.REFUTED and not outpredicted(best, everything, tools, settings):
         pool = unique([best, *everything])
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
@@ -135,6 +142,23 @@ def outpredicted(
         if foreseen or not worthless(best, settings, tools.variation):
             return False
     return _error(best) > settings.outpredicted_above * min(map(_error, others), default=math.inf)
+
+
+def outdone_by(
+    best: Candidate, others: Sequence[Candidate], settings: PredictionSettings = PredictionSettings()
+) -> list[Candidate]:
+    """The simpler equations that fit about as well as the best one and predict much better.
+
+    If the best one leaves more than noise, all are approximations, and such an equation is the better one: what a
+    longer one gains in the fit is paid for in every forecast.
+    """
+    return [
+        c
+        for c in others
+        if simplicity(c, settings) < simplicity(best, settings)
+        and c.loss <= settings.about_as_well**2 * best.loss
+        and settings.outpredicted_above * _error(c) < _error(best)
+    ]
 
 
 def best_predictors(

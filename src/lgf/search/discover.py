@@ -20,6 +20,7 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.conclusion import conclude
 from lgf.search.decision import Trust, trust_in
 from lgf.search.evaluate import Evaluator
+from lgf.search.few_experiments import Searched, few_experiments, fitted_to_all
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.findings import HiddenFindings, hidden_findings
 from lgf.search.hidden.orientation import oriented
@@ -102,13 +103,14 @@ def discover(
     languages = [make_language(grammar, problem, f, targets[f].ranges) for f in frames] if one_state else []
     systems = [] if one_state else [system_language(grammar, problem, f, targets[f]) for f in frames]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
+    searched = few_experiments(Searched(problem, completions, evaluator), settings)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
-    for candidate in mapper(evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
+    for candidate in mapper(searched.evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
     known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
     free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))
-    schedule = make_schedule(languages, targets, settings, seed, proposers, known)
+    schedule = make_schedule(languages, searched.evaluator.targets, settings, seed, proposers, known)
     limits = settings.search
     if limits.max_seconds is not None:
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
@@ -121,15 +123,15 @@ def discover(
 
     def doubtful(candidate: Candidate) -> bool:
         """Whether predictions refute it, or the record has no noise: many equations then explain it, few simply."""
-        floor = targets[candidate.skeleton.frame].floor(accuracy)
+        floor = searched.evaluator.targets[candidate.skeleton.frame].floor(accuracy)
         if candidate.loss <= settings.selection.fully_explained * floor:
             return True
-        predicted = with_prediction(candidate, problem, completions, evaluator, settings.prediction)
+        predicted = with_prediction(candidate, *searched, settings.prediction)
         return trust_in(predicted, settings.prediction) is Trust.REFUTED
 
     try:
         if schedule:
-            search(evaluator, schedule, limits, population, mapper, record, doubtful)
+            search(searched.evaluator, schedule, limits, population, mapper, record, doubtful)
     except KeyboardInterrupt:
         if not len(population):
             raise
@@ -138,6 +140,8 @@ def discover(
             "no equation fulfils what is known about the terms, the rows and their sums; state less, or check that the "
             "statements agree."
         )
+    if searched.problem is not problem:
+        population = fitted_to_all(population, evaluator, mapper, problem.n_samples, settings)
     if problem.hidden:
         population = oriented(population, len(problem.states) - 1) if free_scale else population
         completions = with_path_of(population.best()[0], frames[-1], completions, targets, problem.hidden[0])

@@ -35,6 +35,7 @@ class Evaluator:
     assess_all: bool = False  # assess stability even if the user states nothing about it
     refining: bool = False  # the candidates are finalists
     growth: float = 0.0  # of the noise with the signal, in the weights of the targets
+    of_part: bool = False  # the targets hold some of the experiments only
 
     def admit(self, proposal: Proposal) -> Proposal | None:
         """The proposal with what is known about single equations put in; None if it contradicts that."""

@@ -38,6 +38,8 @@ class SearchSettings:
     top_share: Share = 0.1  # top-k is this share of the population
     unique_tolerance: Weight = 0.1
     top_tolerance: Weight = 0.01
+    many_experiments: Count = 20  # of more than these, equations are searched on a few, and the finalists fitted to all
+    few_experiments: Count = 8
     most_asks: Count = 4  # calls of a proposer per iteration, while it repeats known structures
 
     def batch(self, evaluations: int) -> int:

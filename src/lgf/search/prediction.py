@@ -46,12 +46,15 @@ class PredictionSettings:
     early: Share = 0.3  # share of a left-out experiment from which its initial state is fitted
     least_samples: Count = 8  # a shorter single experiment is not forecast
     least_seen: Count = 3  # samples of each experiment that are fitted
-    most_groups: Annotated[int, Field(ge=2)] = 10  # many experiments are left out in groups
+    most_groups: Annotated[int, Field(ge=2)] = 10  # experiments are left out in so many groups
+    many_experiments: Count = 20  # of more than these, in `few_groups`
+    few_groups: Annotated[int, Field(ge=2)] = 4
     worthless_above: Positive = 1.0  # error of predictions in standard deviations of the data; then they test nothing
     unexplained_above: Positive = 0.5  # residuals in standard deviations of the data, above which nothing is confirmed
     patterned_above: Positive = 0.2  # the same if the residuals are more than noise
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
     outpredicted_above: Annotated[float, Field(ge=1.0)] = 1.5  # times the best error, if there are several experiments
+    about_as_well: Annotated[float, Field(ge=1.0)] = 1.25  # residuals within this factor count as equal, if patterned
     near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal
     foreseeable_within: Annotated[float, Field(ge=1.0)] = 2.0  # the same for those whose part of time can be foreseen
     bits_per_constant: Weight = 3.0  # in the order of simplicity
@@ -199,8 +202,9 @@ def _left_out(
     if n < 2:
         return score
     skeleton, values, frame = candidate.skeleton, candidate.fit.values, whole.frame
-    for first in range(min(n, settings.most_groups)):
-        group = list(range(first, n, settings.most_groups))
+    n_groups = settings.most_groups if n <= settings.many_experiments else settings.few_groups
+    for first in range(min(n, n_groups)):
+        group = list(range(first, n, n_groups))
         others = [i for i in range(n) if i not in group]
         sharing = candidate.fit.sharing if len(others) > 1 else replace(candidate.fit.sharing, varying=())
         training = _part(problem, completions, whole, others)

@@ -1,0 +1,59 @@
+"""A plate of many wells is searched on a few of them, and answered for all."""
+
+import numpy as np
+import pytest
+
+from lgf import LatentGrammarFlow
+from lgf.data import Observation, Problem
+from lgf.data.representatives import part_of, representatives
+from lgf.runs.journal import Journal
+from lgf.runs.request import execute
+
+T = np.linspace(0.0, 10.0, 20)
+STARTS = np.random.default_rng(3).permutation(np.geomspace(0.1, 3.0, 24))
+
+
+def wells(n):
+    noise = np.random.default_rng(0).standard_normal((n, len(T)))
+    return [5.0 / (1.0 + (5.0 / s - 1.0) * np.exp(-0.8 * T)) + 0.05 * e for s, e in zip(STARTS[:n], noise, strict=True)]
+
+
+def test_representatives_are_spread_over_the_mean_values():
+    problem = Problem([Observation(T, u) for u in wells(24)])
+    chosen = representatives(problem, 8)
+    ranks = np.argsort(np.argsort([u.mean() for u in wells(24)]))[chosen]
+    assert sorted(ranks) == [0, 3, 7, 10, 13, 16, 20, 23]
+    assert len(part_of(problem, chosen).observations) == 8
+    assert representatives(problem, 24) == list(range(24))
+    mixed = Problem([*problem.observations, Observation(T, wells(1)[0], "u'")])
+    assert len(representatives(mixed, 8)) == 25, "experiments that measure other columns are not left out"
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """The numbers of experiments to which proposals were fitted, and whether as finalists."""
+    seen = set()
+    call = Journal.__call__
+
+    def watched(self, evaluator, proposals):
+        seen.update((t.n_experiments, evaluator.refining) for t in evaluator.targets.values())
+        return call(self, evaluator, proposals)
+
+    monkeypatch.setattr(Journal, "__call__", watched)
+    return seen
+
+
+def test_many_experiments_are_searched_on_a_few_and_the_finalists_fitted_to_all(sizes):
+    model = LatentGrammarFlow(order=1, max_evaluations=40, seed=0).fit([T] * 24, wells(24))
+    assert sizes == {(8, False), (24, True)}
+    assert str(model.equation_.skeleton) == "u' = C*u + C*u^2"
+    assert model.run_.best.fit.values == pytest.approx([0.8, -0.16], rel=0.03)
+    assert model.run_.best.fit.initial.shape == (24, 1)
+    again = execute(model.run_.request, lines=model.run_.journal)
+    assert again.journal == model.run_.journal, "the journal tells fits to a few experiments from fits to all"
+    assert again.best.fit.values == model.run_.best.fit.values
+
+
+def test_few_experiments_are_searched_as_they_are(sizes):
+    LatentGrammarFlow(order=1, max_evaluations=16, seed=0).fit([T] * 4, wells(4))
+    assert sizes == {(4, False), (4, True)}
