@@ -33,6 +33,19 @@ def test_means_have_less_noise_and_no_bias_and_the_first_sample_stays():
     assert condensation_sentence(problem).startswith("The 20,000 samples were condensed to 2,001 as means")
 
 
+def test_the_curvature_within_a_bin_is_taken_off_its_mean():
+    def bias(curve):
+        clean, noise = np.sin(14.0 * T), 0.003 * np.random.default_rng(1).standard_normal(T.shape)
+        (short,) = condensed(Problem((Observation(T, curve(clean) + noise),))).observations
+        assert len(short) < 3000
+        error = short.values[3:-3, 0] - curve(np.sin(14.0 * short.t[3:-3]))
+        along = np.sin(14.0 * short.t[3:-3])
+        return float(error @ along / (along @ along)) / (0.003 / np.sqrt(10))  # in deviations of a mean
+
+    assert abs(bias(lambda u: u)) < 0.1  # without it 0.9
+    assert abs(bias(lambda u: 3.0 * u)) < 0.2
+
+
 def test_samples_without_noise_are_thinned_because_means_would_be_biased():
     (short,) = condensed(Problem((Observation(T, np.sin(T)),))).observations
     assert len(short) == 2000

@@ -26,7 +26,7 @@ from lgf.fit.target import Target, make_target
 from lgf.fit.trajectory_stage import on_first_samples
 from lgf.search.candidate import Candidate, Prediction
 from lgf.search.evaluate import Evaluator, bounds_of
-from lgf.search.systems.amplification import amplification
+from lgf.search.systems.amplification import disturbance_growth
 from lgf.settings.ranges import Count, Positive, Share, Weight
 from lgf.smoothing.complete import Completion
 
@@ -132,13 +132,15 @@ def with_prediction(
     if candidate.prediction is not None or not math.isfinite(candidate.loss):
         return candidate
     target = evaluator.targets[candidate.skeleton.frame]
-    growth = _growth(candidate, target)
+    growth = disturbance_growth(candidate, target)
     if settings.unpredictable_above < growth < math.inf:
         return replace(candidate, prediction=Prediction(None, None, math.nan, growth))
-    fit = settings.accurate if growth > settings.sensitive_above else evaluator.fit
+    fit = settings.accurate if settings.sensitive_above < growth < math.inf else evaluator.fit
     bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
-    forecast = _forecasts(candidate, target, fit, bounds, settings)
-    left_out = _left_out(candidate, problem, completions, target, fit, bounds, settings)
+    # Errors of the solver grow as a disturbance of the start does.
+    accuracy = fit.accuracy * fit.rtol * math.exp(min(growth, settings.unpredictable_above))
+    forecast = _forecasts(candidate, target, fit, bounds, accuracy, settings)
+    left_out = _left_out(candidate, problem, completions, target, fit, bounds, accuracy, settings)
     surprise = float(np.fmax(forecast.surprise, left_out.surprise))
     # No error is believed below that of the solver and of the rounded data.
     least = math.sqrt(target.floor(fit.accuracy * fit.rtol))
@@ -146,16 +148,13 @@ def with_prediction(
     return replace(candidate, prediction=Prediction(later, others, surprise, growth))
 
 
-def _growth(candidate: Candidate, target: Target) -> float:
-    """The log growth of a disturbed start; 0 where there can be no chaos, which takes three states, or two and time."""
-    dimension = target.frame.dimension
-    if dimension < 2 or (dimension == 2 and candidate.skeleton.autonomous):
-        return 0.0
-    return amplification(candidate, target)
-
-
 def _forecasts(
-    candidate: Candidate, target: Target, fit: FitSettings, bounds: np.ndarray | None, settings: PredictionSettings
+    candidate: Candidate,
+    target: Target,
+    fit: FitSettings,
+    bounds: np.ndarray | None,
+    accuracy: float,
+    settings: PredictionSettings,
 ) -> _Score:
     score = _Score()
     lengths = np.diff(target.record.first)
@@ -173,7 +172,7 @@ def _forecasts(
         solved = solve_with_jacobian(fitting, result.x, min(_RTOL, fit.rtol))
         sums = np.sum(_squares(target, solved) * trained, axis=0)
         repetition = _repetition(candidate, target)
-        variances = _variances(sums, trained.sum(axis=0), len(result.x), repetition, _least_variance(target, fit))
+        variances = _variances(sums, trained.sum(axis=0), len(result.x), repetition, _least_variance(target, accuracy))
         information = result.normal * target.power / repetition
         score.add(target, solved, following, information, variances)
         score.count(target, solved, rest)
@@ -195,6 +194,7 @@ def _left_out(
     whole: Target,
     fit: FitSettings,
     bounds: np.ndarray | None,
+    accuracy: float,
     settings: PredictionSettings,
 ) -> _Score:
     score = _Score()
@@ -218,7 +218,7 @@ def _left_out(
             counts,
             n_unknowns,
             _repetition(candidate, whole),
-            _least_variance(training, fit),
+            _least_variance(training, accuracy),
         )
         target = _part(problem, completions, whole, group)
         fixed = np.column_stack([trained.values, trained.values])
@@ -311,9 +311,9 @@ def _held(leverage: np.ndarray, reached: np.ndarray, target: Target) -> np.ndarr
     return held
 
 
-def _least_variance(target: Target, fit: FitSettings) -> float:
-    """The variance of residuals, in units of the noise, that rounding and the solver leave."""
-    return target.floor(fit.accuracy * fit.rtol) * target.power / target.n_samples
+def _least_variance(target: Target, accuracy: float) -> float:
+    """The variance of residuals, in units of the noise, that rounding and solutions of this relative error leave."""
+    return target.floor(accuracy) * target.power / target.n_samples
 
 
 def _inverse(covariance: np.ndarray) -> np.ndarray:

@@ -49,6 +49,7 @@ class SelectionSettings:
     """
 
     n_finalists: Count = 12
+    dear_above: Count = 15_000  # steps of the best fit; there are then half as many finalists
     refit: FitSettings = PATIENT  # fit of the finalists
     simplification: SimplifySettings = SimplifySettings()
     rounding: RoundSettings = RoundSettings()
@@ -73,7 +74,9 @@ def finalists(
     A refit is used only if it is better. Without languages nothing is simplified.
     """
     patient = replace(evaluator, fit=settings.refit, refining=True)
-    best = refined(population.best(settings.n_finalists), evaluator, mapper, settings)
+    dear = population.best()[0].fit.steps > settings.dear_above
+    n_finalists = settings.n_finalists // 2 if dear else settings.n_finalists
+    best = refined(population.best(n_finalists), evaluator, mapper, settings)
     by_frame = {language.frame: language for language in languages}
     simpler = [
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)

@@ -53,7 +53,7 @@ class ComponentSettings:
     cheap: Tally = 60  # cheapest right-hand sides of a row
     sweeps: Count = 2  # over all rows and both, as long as the improvement is large
     large_improvement: Weight = 10.0
-    steps: Count = 5_500_000  # of the integrator in all fits; then the plan ends
+    steps: Count = 4_500_000  # of the integrator in all fits; then the plan ends
     descending: Count = 12  # systems fitted in longer segments
     descending_widely: Count = 40  # the same after a wide sweep
     second_passes: Tally = 2
@@ -113,8 +113,9 @@ class ComponentProposer:
 
     def ask(self, n: int) -> list[Proposal]:
         """Up to n proposals of the present batch; the next batch starts when the results of this one are known."""
-        within = self._steps <= self._settings.steps
-        return [trial.proposal for trial in self._plan.next(n, go_on=within)]
+        if self._steps > self._settings.steps:
+            return []
+        return [trial.proposal for trial in self._plan.next(n)]
 
     def _record(self, candidate: Candidate, components: Components) -> None:
         level = self._fitted.setdefault(candidate.fit.segments, {})

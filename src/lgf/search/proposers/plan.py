@@ -14,10 +14,10 @@ class Plan(Generic[T]):
         self._waiting: list[T] = []
         self._sent: list[T] = []
 
-    def next(self, n: int, go_on: bool = True) -> list[T]:
-        """Up to n of the present batch; of the next one, if results are known and the plan shall go on."""
+    def next(self, n: int) -> list[T]:
+        """Up to n of the present batch; of the next one, if results are known."""
         while not self._waiting:
-            if self._sent or not go_on:
+            if self._sent:
                 return []
             batch = next(self._batches, None)
             if batch is None:

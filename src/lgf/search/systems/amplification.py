@@ -11,6 +11,14 @@ from lgf.search.sensitivity import exponential, jacobian, slopes_along, solved_c
 from lgf.solver.program import compile_skeleton
 
 
+def disturbance_growth(candidate: Candidate, target: Target) -> float:
+    """The amplification where there can be chaos, which takes three states, or two and time; 0 elsewhere."""
+    dimension = target.frame.dimension
+    if dimension < 2 or (dimension == 2 and candidate.skeleton.autonomous):
+        return 0.0
+    return amplification(candidate, target)
+
+
 def amplification(candidate: Candidate, target: Target) -> float:
     """The logarithm of the largest factor by which a disturbed start grows along the record; infinite if undefined."""
     columns = solved_columns(candidate, target)

@@ -9,6 +9,8 @@ from lgf.fit.target import Target
 from lgf.solver.kernels.integral_form import NODES, Grid, Rows, integrate_terms, whiten
 from lgf.solver.kernels.machine import Programs
 
+_USUAL_SAMPLES = 150  # of the records for which the kappas were chosen
+
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
@@ -95,10 +97,12 @@ def measured_rows(target: Target, most_rows: int) -> list[MeasuredRows]:
 def whitening(target: Target, rows: MeasuredRows, kappa: float) -> tuple[Rows, float]:
     """(the rows with the filter of white noise plus a random walk, the logarithm of the determinant).
 
-    The random walk has kappa times the variance of the noise at the end of the longest experiment.
+    The random walk has kappa times the variance of the noise at the end of the longest experiment, and more in a long
+    record: it stands for the error of the smooth trajectory, which adds up from sample to sample.
     """
     first = target.record.first
     longest = max(target.t[first[e + 1] - 1] - target.t[first[e]] for e in range(target.n_experiments))
+    kappa *= max(1.0, float(np.diff(first).max()) / _USUAL_SAMPLES)
     n = len(rows.sample)
     restart = np.diff(rows.block, prepend=-1) != 0
     t = target.t[rows.sample]

@@ -14,6 +14,8 @@ from lgf.solver.kernels.integrator import FLOW, N_STAGES, N_WORK, OK, Options, W
 from lgf.solver.kernels.linear import damped_solve
 from lgf.solver.kernels.machine import LANES
 
+_STEP = 1e-7  # of difference quotients, relative; a disturbed start may grow by as much as its inverse
+
 
 class Record(NamedTuple):
     """The measured data as arrays.
@@ -179,70 +181,72 @@ def _losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_ste
 
 
 @njit(**INNER, fastmath=FASTEST)
-def _accumulate(J, P, rows, A, g):
-    """Add J J' to the lower half of A and J r to g, the residual r being the last row of J."""
-    for i in range(P):
+def _accumulate(J, active, n_active, rows, A, g):
+    """Add J J' to the lower half of A and J r to g at the active unknowns; the residual r is the last row of J."""
+    for i in range(n_active):
         for j in range(i + 1):
             s = 0.0
             for row in range(rows):
                 s += J[i, row] * J[j, row]
-            A[i, j] += s
+            A[active[i], active[j]] += s
         s = 0.0
         for row in range(rows):
-            s += J[i, row] * J[P, row]
-        g[i] += s
+            s += J[i, row] * J[n_active, row]
+        g[active[i]] += s
+
+
+@njit(**INNER)
+def _find_active(record, unknowns, e, p, n, active):
+    """Write the unknowns that matter in experiment e to `active`, in rising order; returns how many there are."""
+    n_active = 0
+    for j in range(unknowns.n_free):
+        matters = False
+        for i in range(p):
+            if unknowns.source[e, i] == j:
+                matters = True
+        if matters:
+            active[n_active] = j
+            n_active += 1
+    for d in range(n):  # the initial values of an experiment have rising numbers
+        if record.unknown[e, d] >= 0:
+            active[n_active] = unknowns.n_free + record.unknown[e, d]
+            n_active += 1
+    return n_active
 
 
 @njit(**INNER)
 def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J,
-                      steps_of, A, g):  # fmt: skip
+                      active, A, g):  # fmt: skip
     """Fill A = J'WJ and g = J'Wr at x, and lane 0 of memory.columns; returns (loss, steps, status)."""
     P = x.shape[0]
-    p = memory.C.shape[0]
-    n_free = unknowns.n_free
-    n = flow.n
     Y = memory.integrator.Y
     n_columns = memory.columns.shape[0]
+    steps_of = np.zeros(LANES)
     for i in range(P):
         g[i] = 0.0
         for j in range(P):
             A[i, j] = 0.0
+        for k in range(LANES):
+            X[i, k] = x[i]
     memory.columns[:] = 0.0
     steps = 0
     status = OK
     for e in range(windows.shape[0]):
         N = windows[e]
         begin = record.first[e]
+        n_active = _find_active(record, unknowns, e, memory.C.shape[0], flow.n, active)
         done = 0
         reached = 0
         rows = 0
-        while done < P or done == 0:
-            width = 0
-            for j in range(P):
-                for k in range(LANES):
-                    X[j, k] = x[j]
-            j = done
-            while j < P and width < LANES - 1:
-                # Constants and initial values of other experiments do not matter here.
-                matters = False
-                if j < n_free:
-                    for i in range(p):
-                        if unknowns.source[e, i] == j:
-                            matters = True
-                else:
-                    for d in range(n):
-                        if record.unknown[e, d] == j - n_free:
-                            matters = True
-                steps_of[j] = 0.0
-                if matters:
-                    width += 1
-                    h = 1e-6 * max(abs(x[j]), 1e-3)
-                    if x[j] + h > upper[j]:
-                        h = -h
-                    X[j, width] = x[j] + h
-                    steps_of[j] = h
-                j += 1
-            last = j
+        while done < n_active or done == 0:
+            width = min(n_active - done, LANES - 1)
+            for lane in range(1, width + 1):
+                j = active[done + lane - 1]
+                h = _STEP * max(abs(x[j]), 1e-3)
+                if x[j] + h > upper[j]:
+                    h = -h
+                X[j, lane] = x[j] + h
+                steps_of[lane] = h
             steps += _solve_experiment(
                 flow, record, unknowns, e, N, X, width + 1, rtol, max_steps, np.bool_(True), with_highest, memory
             )
@@ -251,33 +255,27 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
                 reached = memory.integrator.reached[0]
                 if memory.integrator.status[0] != OK:
                     status = memory.integrator.status[0]
-                rows = 0
                 for d in range(n_columns):
                     for i in range(reached):
                         w = record.weight[begin + i, d]
                         if w != 0.0:
                             r = Y[i, d, 0] - record.data[begin + i, d]
-                            J[P, rows] = r * np.sqrt(w) if r * r < record.ceiling[d] else 0.0
+                            J[n_active, rows] = r * np.sqrt(w) if r * r < record.ceiling[d] else 0.0
                             rows += 1
-            lane = 0
-            for j in range(done, last):
-                if steps_of[j] == 0.0:
-                    for i in range(rows):
-                        J[j, i] = 0.0
-                    continue
-                lane += 1
+            for lane in range(1, width + 1):
                 row = 0
                 for d in range(n_columns):
                     for i in range(reached):
                         w = record.weight[begin + i, d]
                         if w != 0.0:
-                            z = (Y[i, d, lane] - Y[i, d, 0]) / steps_of[j] * np.sqrt(w)
-                            J[j, row] = z if abs(z) < 1e100 else 0.0
+                            z = (Y[i, d, lane] - Y[i, d, 0]) / steps_of[lane] * np.sqrt(w)
+                            J[done + lane - 1, row] = z if abs(z) < 1e100 else 0.0
                             row += 1
-            done = last
-            if P == 0:
+                X[active[done + lane - 1], lane] = x[active[done + lane - 1]]
+            done += width
+            if n_active == 0:
                 break
-        _accumulate(J, P, rows, A, g)
+        _accumulate(J, active, n_active, rows, A, g)
     total = 0.0
     for d in range(n_columns):
         total += memory.columns[d, 0]
@@ -338,7 +336,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
     L = np.zeros((P, P))
     change = np.zeros(P)
     held = np.zeros(P, np.bool_)
-    steps_of = np.zeros(P)
+    active = np.zeros(P, np.int64)
     J = np.zeros((P + 1, longest * n_columns))
     damping = 1e-3
     failures = 0
@@ -348,7 +346,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
     for iteration in range(search.max_iterations + 1):
         if moved:
             loss, tried, status = _normal_equations(
-                flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, steps_of,
+                flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J, active,
                 A, g,
             )  # fmt: skip
             for d in range(n_columns):
