@@ -47,17 +47,14 @@ class DividedTerms:
         shape = grid.t.shape
         above = np.array([np.broadcast_to(evaluate(t, environment), shape) for t in self._numerators])
         self._choices: list[tuple[Expression, tuple[float, ...]]] = []
-        parts = []
+        parts: list[np.ndarray] = []
         for divisor in divisors:
             for values in values_inside(power(divisor, MINUS_ONE), n_constants(divisor), target, settings.values):
                 below = np.broadcast_to(evaluate(divisor, environment, values), shape)
                 if np.all(np.isfinite(below)) and np.abs(below).min() > 0.0:
                     self._choices.append((divisor, values))
-                    parts.append(above / below)
-        values = np.array(parts).reshape(-1, *shape)
-        values[~np.all(np.abs(values) < 1e12, axis=1)] = 0.0
-        self._integrals = np.zeros((len(values), grid.n_depths, len(grid.node)))
-        integrate_values(values, grid, self._integrals)
+                    parts.append(_integrals(above / below, grid))
+        self._integrals = np.concatenate(parts) if parts else _integrals(above[:0], grid)
 
     def _cheapest(self, row: int) -> list[Expression]:
         plain = [t.expression for t in self._language.terms(row) if n_constants(t.expression) == 0]
@@ -121,3 +118,11 @@ class DividedTerms:
         terms = self._language.rows[row].ordered(by_term)
         inner = ((),) * len(terms)
         return Component(terms, tuple(by_term[t] for t in terms), inner, divisor, values, rank=length)
+
+
+def _integrals(values: np.ndarray, grid: Grid) -> np.ndarray:
+    """The integrals [column, depth, sample] of values [column, node]; 0 of values that are too large."""
+    values[~np.all(np.abs(values) < 1e12, axis=1)] = 0.0
+    out = np.zeros((len(values), grid.n_depths, len(grid.node)))
+    integrate_values(values, grid, out)
+    return out

@@ -62,13 +62,13 @@ class ComponentSelection:
         self._language, self._target, self._terms, self._settings = language, target, terms, settings
         self._grid: Grid = make_grid(target, columns)
         self._rows: list[MeasuredRows] = measured_rows(target, settings.most_rows)
-        plain = integrals_of(terms.programs, terms.owner, terms.values, self._grid)
         moved = terms.values[terms.tangent_of].copy()
         moved[np.arange(len(moved)), terms.tangent_constant] *= 1.0 + _TANGENT_STEP
-        tangents = integrals_of(terms.programs, terms.owner[terms.tangent_of], moved, self._grid)
-        tangents -= plain[terms.tangent_of]
-        tangents /= _TANGENT_STEP
-        self._integrals = np.concatenate([plain, tangents])
+        owner = np.concatenate([terms.owner, terms.owner[terms.tangent_of]])
+        self._integrals = integrals_of(terms.programs, owner, np.concatenate([terms.values, moved]), self._grid)
+        for tangent, column in zip(self._integrals[len(terms.owner) :], terms.tangent_of, strict=True):
+            tangent -= self._integrals[column]
+            tangent /= _TANGENT_STEP
         self._filters: dict[tuple[bytes, float], tuple[Rows, float]] = {}
         self._divided = DividedTerms(language, target, self._grid, settings.denominators)
 
