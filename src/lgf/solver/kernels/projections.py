@@ -108,39 +108,42 @@ def subtract_projection(X, Z):
     return left
 
 
-@njit(**KERNEL, fastmath=FASTEST)
-def beside(G, c, chosen, free, share):
-    """What unit columns are worth beside the chosen ones.
+@njit(**INNER, fastmath=FASTEST)
+def _outside(G, c, chosen, W, w):
+    """Fill W [n, K] and w [n] with the products of the columns, and of c, with an orthonormal basis of the chosen ones.
 
-    G [K, K] are their inner products, c [K] those with the unit measured column. free [K] becomes the squared part of
-    each column outside the chosen, share [K] its correlation there with what the chosen leave of the measured column,
-    0 where the column is not free. Returns the squared part of the measured column that the chosen leave.
+    Returns the size of the basis: those of the chosen that the ones before them say are left out.
     """
-    K, n = c.shape[0], chosen.shape[0]
-    L = np.zeros((n, n))
-    W = np.zeros((n, K))
-    w = np.zeros(n)
+    K = c.shape[0]
     used = 0
-    # Cholesky, without those of the chosen that the ones before them say
-    for a in range(n):
+    for a in range(chosen.shape[0]):
         i = chosen[a]
         pivot = G[i, i]
         for q in range(used):
-            L[used, q] = W[q, i]
             pivot -= W[q, i] * W[q, i]
         if pivot < LEAST_FREE:
             continue
         scale = 1.0 / np.sqrt(pivot)
-        for k in range(K):
-            v = G[i, k]
-            for q in range(used):
-                v -= L[used, q] * W[q, k]
-            W[used, k] = v * scale
         v = c[i]
         for q in range(used):
-            v -= L[used, q] * w[q]
+            v -= W[q, i] * w[q]
         w[used] = v * scale
+        for k in range(K):
+            W[used, k] = G[i, k]
+        for q in range(used):
+            factor = W[q, i]
+            for k in range(K):
+                W[used, k] -= factor * W[q, k]
+        for k in range(K):
+            W[used, k] *= scale
         used += 1
+    return used
+
+
+@njit(**INNER, fastmath=FASTEST)
+def _beside(G, c, W, w, used, free, share):
+    """`beside`, from the products with a basis of the chosen columns."""
+    K = c.shape[0]
     left = 1.0
     for q in range(used):
         left -= w[q] * w[q]
@@ -157,32 +160,32 @@ def beside(G, c, chosen, free, share):
 
 
 @njit(**KERNEL, fastmath=FASTEST)
+def beside(G, c, chosen, free, share):
+    """What unit columns are worth beside the chosen ones.
+
+    G [K, K] are their inner products, c [K] those with the unit measured column. free [K] becomes the squared part of
+    each column outside the chosen, share [K] its correlation there with what the chosen leave of the measured column,
+    0 where the column is not free. Returns the squared part of the measured column that the chosen leave.
+    """
+    W = np.zeros((chosen.shape[0], c.shape[0]))
+    w = np.zeros(chosen.shape[0])
+    used = _outside(G, c, chosen, W, w)
+    return _beside(G, c, W, w, used, free, share)
+
+
+@njit(**KERNEL, fastmath=FASTEST)
 def best_pairs(G, c, chosen, pair):
     """The best pair of columns beside the chosen ones; pair [K] becomes what each explains with its best partner.
 
     Shares are of the square that the chosen leave.
     """
-    K, n = c.shape[0], chosen.shape[0]
+    K = c.shape[0]
+    W = np.zeros((chosen.shape[0], K))
+    w = np.zeros(chosen.shape[0])
+    used = _outside(G, c, chosen, W, w)
     free = np.zeros(K)
     share = np.zeros(K)
-    beside(G, c, chosen, free, share)
-    # inner products beside the chosen, column by column
-    W = np.zeros((n, K))
-    used = 0
-    for a in range(n):
-        i = chosen[a]
-        pivot = G[i, i]
-        for q in range(used):
-            pivot -= W[q, i] * W[q, i]
-        if pivot < LEAST_FREE:
-            continue
-        scale = 1.0 / np.sqrt(pivot)
-        for k in range(K):
-            v = G[i, k]
-            for q in range(used):
-                v -= W[q, i] * W[q, k]
-            W[used, k] = v * scale
-        used += 1
+    _beside(G, c, W, w, used, free, share)
     root = np.zeros(K)
     s = share
     for k in range(K):
