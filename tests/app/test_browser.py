@@ -242,6 +242,17 @@ def test_bad_files_are_answered_in_a_sentence(page, site):
         expect(page.get_by_text(sentence).first).to_be_visible()
 
 
+def test_a_guessed_derivative_is_shown_and_can_be_changed(page):
+    t = np.linspace(0.0, 10.0, 80)
+    drop(page, "shaken.csv", table(("t", "acceleration"), t, np.cos(2 * t)))
+    role = page.get_by_label("Role of column acceleration")
+    expect(role).to_have_value("value 2")
+    expect(page.get_by_text("called u''")).to_be_visible()
+    role.select_option("value")
+    expect(page.get_by_text("called u''")).to_be_hidden()
+    expect(role).to_have_value("value")
+
+
 def test_hostile_names_are_shown_as_they_are(page, site):
     t = np.linspace(0, 5, 40)
     rows = "\n".join(f"{x:.3f},{np.exp(-x):.4f},{HOSTILE if x < 2.5 else '</script>'}" for x in t)

@@ -3,7 +3,9 @@ import pytest
 from benchmarks.problems import problems
 
 from lgf.data import Knowledge, Observation, Problem, check
+from lgf.equation.system import System
 from lgf.solver.forcing import Forcing
+from lgf.solver.solve import solve
 
 RNG = np.random.default_rng(3)
 T = np.linspace(0, 20, 201)
@@ -98,3 +100,19 @@ def test_what_differs_between_experiments_is_told_of_the_first():
     missing = [Observation(T, np.where(np.arange(201) < k, np.nan, CLEAN), name=f"run {k}") for k in (3, 4, 5)]
     sentences = [f.sentence for f in check(Problem(tuple(missing)))]
     assert "3 of 201 samples of u are missing (run 3; similar in run 4, run 5)." in sentences
+
+
+def test_a_blow_is_no_outlier_and_an_offset_of_the_sensor_is_noted():
+    t = np.arange(800) / 20.0
+    blow = np.where((t > 0.2) & (t < 0.6), np.sin((t - 0.2) / 0.4 * np.pi), 0.0)
+    force = Forcing.from_samples(t, blow)
+    solved = solve(System.read("2*u'' + 0.1*u' + 80*u = F"), (0, 0), t, force)["u''"]
+    values = solved + solved.std() * 0.01 * np.random.default_rng(0).standard_normal(len(t))
+
+    def said(values):
+        return _said(Observation(t, values, "u''", inputs={"F": force}))
+
+    assert "outliers" not in said(values)
+    assert "outliers" in said(np.where(t == 20.0, 5 * values.max(), values))
+    assert "offset" not in said(values)
+    assert "offset of the sensor" in said(values + 0.1 * values.std())

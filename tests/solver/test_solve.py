@@ -226,9 +226,19 @@ def test_wrong_calls_say_what_to_do(call, sentence):
 
 
 def test_a_pulse_of_a_sampled_input_is_not_missed_from_rest():
-    t = np.linspace(0, 100, 2001)
-    pulse = Forcing.from_samples(t, np.where((t > 50) & (t < 50.5), 1.0, 0.0))
+    t = np.linspace(0, 100, 401)
+    pulse = Forcing.from_samples(t, np.where((t > 50) & (t < 50.6), 1.0, 0.0))
     ours = solve(equation("u'' + 0.1*u' + u = F"), (0, 0), t, pulse)
     theirs = solve_by_reference(equation("u'' + 0.1*u' + u = F"), (0, 0), t, pulse)
     assert np.max(np.abs(ours["u"])) > 0.4
     np.testing.assert_allclose(ours["u"], theirs["u"], atol=1e-5)
+
+
+def test_the_reference_follows_a_rough_input():
+    t = np.linspace(0, 100, 1000)
+    noise = Forcing.from_samples(t, np.random.default_rng(0).standard_normal(1000))
+    theirs = solve_by_reference(equation("0.04*u'' + 0.02*u' + u = F"), (0, 0), t, noise)
+    assert theirs.status is SolveStatus.OK
+    np.testing.assert_allclose(
+        solve(equation("0.04*u'' + 0.02*u' + u = F"), (0, 0), t, noise)["u"], theirs["u"], atol=1e-5
+    )

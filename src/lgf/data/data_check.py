@@ -1,6 +1,6 @@
 """Checks of the data before a search; the findings are short sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,8 @@ _SHORT_RECORD = 25
 _SAMPLES_PER_SWING = 5.0
 _WIDE_GAP = 8.0  # in usual steps
 _OUTLIER = 8.0  # in standard deviations of the noise
+_JUMP = 0.05  # of an input from the curve through its neighbours, in its standard deviations
+_MANY_OSCILLATIONS = 10
 _AT_REST = 0.8  # of the record
 _NOISE_ALONE = (0.7, 1.35)  # noise by neighbours in standard deviations; more is an oscillation sampled too slowly
 
@@ -95,7 +97,7 @@ def _observation_findings(
         present = ~np.isnan(column)
         t, y = observation.t[present], column[present]
         name = str(variable)
-        for kind, finding in _column_findings(name, t, y, usual, bool(signals)):
+        for kind, finding in _column_findings(name, t, y, usual, signals):
             yield f"{name} {kind}", finding
         missing = int(np.count_nonzero(~present))
         if missing:
@@ -122,6 +124,29 @@ def _observation_findings(
                     "if you know it.",
                 ),
             )
+        if lowest > 0:
+            yield from _offset_findings(observation, Variable(state, lowest))
+
+
+def _offset_findings(observation: Observation, variable: Variable) -> Iterator[tuple[str, Finding]]:
+    """The mean of a measured derivative, if no bounded motion has it: that of oscillations falls with their number."""
+    column = observation.column(variable)
+    assert column is not None
+    present = ~np.isnan(column)
+    t, y = observation.t[present], column[present]
+    if len(y) < 12 or np.ptp(y) == 0.0:
+        return
+    mean, oscillations = float(np.mean(y)), len(y) / _samples_per_swing(t, y)
+    if oscillations >= _MANY_OSCILLATIONS and abs(mean) > 2.0 * np.max(np.abs(y - mean)) / (np.pi * oscillations):
+        share = 100 * abs(mean) / float(np.std(y))
+        yield (
+            f"{variable} offset",
+            Finding(
+                "note",
+                f"The mean of {variable} over many oscillations is {mean:.3g}, {share:.0f} % of its deviation: "
+                "an offset of the sensor? If it is, subtract it, because no equation explains it.",
+            ),
+        )
 
 
 def _forcing_findings(observation: Observation, name: str, forcing: Forcing) -> Iterator[tuple[str, Finding]]:
@@ -151,7 +176,7 @@ def _forcing_findings(observation: Observation, name: str, forcing: Forcing) -> 
 
 
 def _column_findings(
-    name: str, t: np.ndarray, y: np.ndarray, usual: float, forced: bool
+    name: str, t: np.ndarray, y: np.ndarray, usual: float, signals: Mapping[str, Forcing]
 ) -> Iterator[tuple[str, Finding]]:
     size = float(np.std(y))
     if size <= 1e-12 * float(np.max(np.abs(y))):
@@ -217,14 +242,20 @@ def _column_findings(
             ),
         )
     if swing > 2 * _SAMPLES_PER_SWING:
-        yield from _outlier_findings(name, t, y, noise, size)
-    yield from _level_findings(name, t, y, noise, size, forced)
+        yield from _outlier_findings(name, t, y, noise, size, signals)
+    yield from _level_findings(name, t, y, noise, size, bool(signals))
 
 
 def _outlier_findings(
-    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float
+    name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, signals: Mapping[str, Forcing]
 ) -> Iterator[tuple[str, Finding]]:
     distances = np.abs(neighbour_distances(t, y))
+    for forcing in signals.values():
+        # What jumps with an input, as under a hammer, is its effect.
+        values = forcing.values(t)
+        if not np.all(np.isfinite(values)):
+            continue
+        distances[np.abs(neighbour_distances(t, values)) > _JUMP * np.std(values)] = 0.0
     far = np.flatnonzero(distances > _OUTLIER * max(noise, 1e-3 * size))
     if 0 < len(far) <= 0.05 * len(y):
         at = t[(len(y) - len(distances)) // 2 + far[np.argmax(distances[far])]]

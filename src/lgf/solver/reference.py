@@ -16,7 +16,8 @@ from lgf.solver.solve import Initial, Inputs, known_inputs, state_vector
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
 RTOL, ATOL = 1e-9, 1e-11
-MOST_EVALUATIONS = 40_000
+MOST_EVALUATIONS = 40_000  # or as many as these for each sample: a measured input may jump at every one
+_EVALUATIONS_PER_SAMPLE = 200
 _LARGEST = 1e12
 
 Scalar = Callable[[Sequence[float]], float]
@@ -54,12 +55,12 @@ def solve_by_reference(
 def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.ndarray) -> Trajectory:
     columns = rates.frame.columns
     values = np.full((len(t), len(columns)), np.nan)
-    evaluations = 0
+    evaluations, most = 0, max(MOST_EVALUATIONS, _EVALUATIONS_PER_SAMPLE * len(t))
 
     def slope(time: float, y: np.ndarray) -> np.ndarray:
         nonlocal evaluations
         evaluations += 1
-        if evaluations > MOST_EVALUATIONS:
+        if evaluations > most:
             raise _OutOfEvaluations
         return rates.slope(y, rates(time, y))
 

@@ -68,7 +68,12 @@ export function percent(share) {
 
 export function short(value) {
   if (value === null || value === undefined) return "";
-  return String(Number(value.toPrecision(5)));
+  return figure(Number(value.toPrecision(5)));
+}
+
+// A number as text; small ones with an exponent, which take less room than their zeros.
+export function figure(value) {
+  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential() : String(value);
 }
 
 export async function copy(text, control) {

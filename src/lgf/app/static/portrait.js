@@ -1,6 +1,6 @@
 // The phase portrait: trajectory, samples, vector field and equilibria in planes of two variables, as SVG.
 
-import { h } from "./dom.js";
+import { figure, h } from "./dom.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT, LEFT, BELOW] = [360, 260, 54, 36];
@@ -57,7 +57,7 @@ function arrow(x, y, u, v) {
   return `M${(x - ARROW * u).toFixed(1)} ${(y - ARROW * v).toFixed(1)}L${end}M${side(1)}L${end}L${side(-1)}`;
 }
 
-const tick = (value) => String(Number(value.toPrecision(2)));
+const tick = (value) => figure(Number(value.toPrecision(2)));
 const within = (value, [low, high]) => low <= value && value <= high;
 
 function points(a, b) {

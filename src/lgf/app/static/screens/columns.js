@@ -81,6 +81,9 @@ export default async function columns(page, id) {
     timer = setTimeout(look, 250);
   }
 
+  // The derivative that a measured column holds, by choice or by its name.
+  const primes = (column) => column.derivative ?? (column.variable?.match(/'+$/)?.[0].length ?? 0);
+
   function drawTable(table) {
     const focused = document.activeElement?.id;
     const heads = table.columns.map((column, i) =>
@@ -90,10 +93,10 @@ export default async function columns(page, id) {
         h("span", { class: "name" }, column.name),
         select(
           ROLES,
-          column.role === "value" && column.derivative ? `value ${column.derivative}` : column.role,
+          column.role === "value" && primes(column) ? `value ${primes(column)}` : column.role,
           (value) => {
             const [role, derivative] = value.split(" ");
-            form.columns[i] = { ...form.columns[i], role, derivative: derivative ? Number(derivative) : null };
+            form.columns[i] = { ...form.columns[i], role, derivative: role === "value" ? Number(derivative ?? 0) : null };
             look();
           },
           { id: `role-${i}`, "aria-label": `Role of column ${column.name}` },
