@@ -37,6 +37,11 @@ def best_by_criterion(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, An
     return best
 
 
+def versions_of(lines: Sequence[dict[str, Any]]) -> str:
+    """The versions of lgf that made the lines, without the commits."""
+    return ", ".join(sorted({line["versions"]["lgf"].split()[0] for line in lines}))
+
+
 def is_main(options: Options) -> bool:
     """Whether these options belong in the benchmark tables: neither a peer nor a variant."""
     return options == Options(options.benchmark, options.model, options.preset, initial=options.initial)
@@ -62,6 +67,7 @@ def beside_default(folder: Path = RESULTS, peers: bool = False) -> list[dict[str
                 "errors": [float(np.mean([min(1.0, x["errors"][k]) for x in mine])) for k in (0, 1)],
                 "exact": sum(x["exact"] for x in mine),
                 "seconds": float(np.mean([x["seconds"] for x in mine])),
+                "version": versions_of(mine),
             }
     return rows
 
@@ -94,6 +100,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "truth_in_set": sum(t["in_set"] for t in truths) / len(truths) if truths else None,
         "generalises": sum(s["r2"] > GENERALISES for s in starts) / len(starts) if starts else None,
         "cpu_seconds": float(np.mean([line["cpu_seconds"] for line in lines])),
+        "version": versions_of(lines),
         "evaluations": float(np.mean(evaluations)) if evaluations else None,
         "causes": dict(Counter(t["cause"] for t in truths)),
         "misses": {

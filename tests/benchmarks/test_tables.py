@@ -18,7 +18,7 @@ def _line(problem, seed, objective, u, exact, cause, options=None):
         "complexity": 10 + seed, "other_start": {"r2": 1.0 - u, "error": u}, "seconds": 2.0, "cpu_seconds": 1.5,
         "evaluations": 100,
         "truth": {"cause": cause, "in_set": exact}, "digest": options.digest(), "options": asdict(options),
-        "equation": problems()[problem].true_equation().text,
+        "equation": problems()[problem].true_equation().text, "versions": {"lgf": "0.2.0 abcdef"},
     }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class SelectionSettings:
 
     Differences of description length follow Kass and Raftery's scale for BIC: up to 2 is "not worth more than a bare
     mention", above 6 is "strong", above 10 "very strong". With correlated residuals, whose process is fitted too, terms
-    that are not there gain about 1.6 times as much as under white noise.
+    that are not there gain more than under white noise.
     """
 
     n_finalists: Count = 12
