@@ -12,6 +12,8 @@ from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
+from lgf.expression.parse import read_expression
+from lgf.expression.tree import ONE
 from lgf.fit.constants import fit_constants
 from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.target import make_target
@@ -20,6 +22,7 @@ from lgf.runs.journal import Journal
 from lgf.search.candidate import Proposal
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
+from lgf.search.systems.component import Component, cancelled
 from lgf.search.systems.integral_form import (
     integrals_of,
     make_grid,
@@ -266,6 +269,19 @@ def test_of_nested_systems_the_simpler_one_is_chosen_within_the_margin(hares):
     assert simplest_nested([small, large, foreign], large, 2.0) is small
     assert simplest_nested([small, large, foreign], large, 1.0) is large
     assert simplest_nested([small, large, foreign], large, 2.0, lambda c: 6.0 if c is small else 0.0) is large
+
+
+def test_a_divisor_of_every_term_is_cancelled(hares):
+    problem, _ = hares
+    target = target_of(problem)
+    language = system_language(GRAMMAR, problem, target.frame, target)
+    names = ("lynx", "lynx^2", "hare*lynx", "hare", "1")
+    lynx, square, product, hare, one = (read_expression(text, target.frame) for text in names)
+    over = Component((product, square), (2.0, 3.0), ((), ()), lynx)
+    plain = cancelled(over, language, 1)
+    assert (plain.divisor, dict(zip(plain.terms, plain.coefficients, strict=True))) == (ONE, {hare: 2.0, lynx: 3.0})
+    remaining = Component((product, one), (2.0, 3.0), ((), ()), square)  # not every quotient is a term
+    assert cancelled(remaining, language, 1) is remaining
 
 
 def answer(found):

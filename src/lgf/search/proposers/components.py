@@ -28,7 +28,14 @@ from lgf.search.proposers.plan import Plan
 from lgf.search.sensitivity import solved_columns
 from lgf.search.systems.amplification import amplification
 from lgf.search.systems.combinations import Lists, combinations, joined
-from lgf.search.systems.component import Component, Components, exchanged, fitted_components, propose_components
+from lgf.search.systems.component import (
+    Component,
+    Components,
+    cancelled,
+    exchanged,
+    fitted_components,
+    propose_components,
+)
 from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
 from lgf.search.systems.conservation import closures
 from lgf.search.systems.repair import RepairSettings, moves
@@ -133,6 +140,7 @@ class ComponentProposer:
         self, components: Components, segments: tuple[int, ...], origin: str, like: _Fitted | None = None
     ) -> _Trial | None:
         """The proposal, started from the initial values of `like`; None if it was made before with this noise."""
+        components = tuple(cancelled(c, self._language, row) for row, c in enumerate(components))
         again = segments[-1], self._noise if origin == "reweighed" else None
         if self._was_made((tuple(c.key for c in components), *again)):
             return None

@@ -8,8 +8,9 @@ from lgf.data.row_knowledge import RowKnowledge, impose
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.terms import rows_of, term_of
 from lgf.equation.tied_constants import Contradiction
+from lgf.expression.canonical import canonical
 from lgf.expression.monomials import n_constants
-from lgf.expression.tree import ONE, Expression, factors, summands
+from lgf.expression.tree import MINUS_ONE, ONE, Expression, factors, mul, power, summands
 from lgf.fit.segments import Shooting
 from lgf.language.system_language import RowStructure, SystemLanguage
 from lgf.search.candidate import Candidate, Proposal
@@ -78,6 +79,18 @@ def summands_of(component: Component) -> list[tuple[Expression, float, tuple[flo
         (term_of(s), _coefficient(s, values), tuple(values[i] for i in _inside(s)))
         for s in summands(component.known)
     ]  # fmt: skip
+
+
+def cancelled(component: Component, language: SystemLanguage, row: int) -> Component:
+    """The component without its divisor, if that is a factor of every term: (z^2 + x*z)/z is z + x."""
+    if component.divisor == ONE or n_constants(component.divisor, *component.terms):
+        return component
+    inverse = power(component.divisor, MINUS_ONE)
+    values = {canonical(mul(t, inverse))[0]: c for t, c in zip(component.terms, component.coefficients, strict=True)}
+    if not values.keys() <= language.rows[row].cost.keys():
+        return component
+    terms = language.rows[row].ordered(values)
+    return replace(component, terms=terms, coefficients=tuple(values[t] for t in terms), divisor=ONE)
 
 
 def exchanged(components: Components, row: int, component: Component) -> Components:
