@@ -82,12 +82,12 @@ def summands_of(component: Component) -> list[tuple[Expression, float, tuple[flo
 
 
 def cancelled(component: Component, language: SystemLanguage, row: int) -> Component:
-    """The component without its divisor, if that is a factor of every term: (z^2 + x*z)/z is z + x."""
+    """The component with the divisor inside its terms, if that is shorter: (z^2 + x*z)/z is z + x."""
     if component.divisor == ONE or n_constants(component.divisor, *component.terms):
         return component
     inverse = power(component.divisor, MINUS_ONE)
     values = {canonical(mul(t, inverse))[0]: c for t, c in zip(component.terms, component.coefficients, strict=True)}
-    if not values.keys() <= language.rows[row].cost.keys():
+    if not language.bits(row, values) < language.bits(row, component.terms, component.divisor):
         return component
     terms = language.rows[row].ordered(values)
     return replace(component, terms=terms, coefficients=tuple(values[t] for t in terms), divisor=ONE)
