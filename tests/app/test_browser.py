@@ -177,6 +177,36 @@ def test_a_system_of_two_states(page, site):
     shoot(page, "try")
 
 
+def test_steps_of_the_ladder_inputs_constants_and_downloads(page, shelf):
+    page.goto(f"{shelf.client.address}/#/run/duffing")
+    ladder = page.get_by_role("region", name="The ladder")
+    chosen = page.locator(".equation math").text_content()
+    ladder.get_by_role("button", name="See").first.click()
+    expect(page.get_by_text("You are looking at another equation.")).to_be_visible()
+    assert page.locator(".equation math").text_content() != chosen
+    for label, name in (("JSON", "equation.json"), ("Data (CSV)", "data.csv"), ("LaTeX", "equation.tex")):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=label, exact=True).click()
+        assert download.value.suggested_filename == f"duffing-{name}"
+        assert download.value.path().stat().st_size > 0
+
+    def solved(change, asked):
+        """The answer to the call that a change makes."""
+        wanted = lambda r: r.url.endswith("/simulate") and asked(r.request.post_data_json)  # noqa: E731
+        with page.expect_response(wanted) as answered:
+            change()
+        return answered.value.json()
+
+    page.goto(f"{shelf.client.address}/#/run/duffing/try")
+    force = page.get_by_label("F as a formula in t")
+    calm = solved(lambda: force.fill("0"), lambda trial: trial["inputs"] == {"F": "0"})
+    assert set(calm["inputs"]["F"]) == {0.0}
+    first = page.get_by_label(re.compile(r"^C in .*, as a number$")).first
+    twice = 2 * float(first.input_value())
+    other = solved(lambda: first.fill(str(twice)), lambda trial: twice in trial["constants"])
+    assert other["columns"] != calm["columns"]
+
+
 def test_by_keyboard_alone(page, shelf):
     def reach(name, role=None):
         """Presses Tab until the element of this name has the focus."""
