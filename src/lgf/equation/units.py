@@ -190,7 +190,7 @@ def _exponent(p: float) -> str:
     near = Fraction(p).limit_denominator(6)
     if abs(float(near) - p) < 1e-9:
         return str(near)
-    return f"{p:.2f}"
+    return f"{p:.4g}"
 
 
 def _power(p: float, mark: str) -> str:
