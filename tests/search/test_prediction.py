@@ -165,6 +165,8 @@ def test_a_simpler_equation_that_predicts_much_better_is_chosen_if_residuals_hav
     assert decide(best, [best, predicted(logistic, 0.25, 1.0)], [], tools).best is best
     noise_alone = tools._replace(leaves_pattern=lambda c: False)
     assert decide(best, [best, simpler], [], noise_alone).best is best
+    worse_than_mean = predicted(long, 0.7, 1.0)
+    assert decide(worse_than_mean, [worse_than_mean, simpler], [], noise_alone).best is simpler
 
 
 def test_the_ladder_has_the_simplest_equation_of_each_level(candidates):

@@ -110,7 +110,8 @@ def decide(
     trust = trust_in(best, settings, tools.variation)
     everything = [*tested, *map(tools.predict, others)]
     simpler = outdone_by(best, everything, settings)
-    if trust is not Trust.REFUTED and simpler and tools.leaves_pattern(best):
+    poor = simpler and (worthless(best, settings, tools.variation) or tools.leaves_pattern(best))
+    if trust is not Trust.REFUTED and poor:
         refitted = map(tools.predict, tools.refine(simpler))
         best = next((c for c in sorted(refitted, key=_error) if tools.accept(c)), best)
         trust = trust_in(best, settings, tools.variation)
@@ -149,8 +150,8 @@ def outdone_by(
 ) -> list[Candidate]:
     """The simpler equations that fit about as well as the best one and predict much better.
 
-    If the best one leaves more than noise, all are approximations, and such an equation is the better one: what a
-    longer one gains in the fit is paid for in every forecast.
+    If the best one leaves more than noise, or predicts worse than the mean of the data, such an equation is the better
+    one: what a longer one gains in the fit is paid for in every forecast.
     """
     return [
         c
