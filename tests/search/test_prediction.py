@@ -204,6 +204,12 @@ def wells(spread, n=8, seed=1):
     ]
 
 
+def test_values_that_count_as_exact_have_a_distribution():
+    mean, deviation = distribution(np.array([-1e8, 0.0, 1e8]), np.full(3, 1e-150))
+    assert mean == pytest.approx(0.0, abs=1.0)
+    assert deviation > 0
+
+
 def test_the_constant_that_varies_is_found():
     capacities, records = wells(0.15)
     problem, completions, evaluator = setting(*records)

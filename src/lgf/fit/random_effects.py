@@ -25,7 +25,8 @@ def distribution(values: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
 
     def length(deviation: float) -> float:
         total = deviation**2 + variances
-        return float(np.sum((values - mean_at(deviation)) ** 2 / total + np.log(total)))
+        with np.errstate(over="ignore"):  # an exact value far from the mean is infinitely unlikely
+            return float(np.sum((values - mean_at(deviation)) ** 2 / total + np.log(total)))
 
     largest = 2.0 * float(np.ptp(values)) + 1e-300
     smallest = 1e-3 * math.sqrt(float(variances.min()) + 1e-300)
