@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     named = given[0] if given else None
     for name, (module, help_) in COMMANDS.items():
-        command = commands.add_parser(name, help=help_)
+        command = commands.add_parser(name, help=help_.replace("%", "%%"))
         if name == named:  # the others are not imported, because some take seconds
             loaded = import_module(f"benchmarks.{module}")
             loaded.add_arguments(command)

@@ -100,3 +100,9 @@ def test_a_small_run_says_everything_about_its_result(tmp_path):
     assert line["evaluations"] == 20
     assert line["other_start"]["r2"] > 0.9
     assert {"machine", "versions", "options", "complexity", "seconds"} <= line.keys()
+
+
+def test_the_list_of_commands_can_be_printed(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "90 % bands" in capsys.readouterr().out
