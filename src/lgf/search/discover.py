@@ -20,13 +20,13 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.conclusion import conclude
 from lgf.search.decision import Trust, trust_in
 from lgf.search.evaluate import Evaluator
-from lgf.search.few_experiments import Searched, few_experiments, fitted_to_all
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.findings import HiddenFindings, hidden_findings
 from lgf.search.hidden.orientation import oriented
 from lgf.search.hidden.record import given_starts, widened, with_guessed_path, with_path_of
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
+from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
@@ -103,7 +103,8 @@ def discover(
     languages = [make_language(grammar, problem, f, targets[f].ranges) for f in frames] if one_state else []
     systems = [] if one_state else [system_language(grammar, problem, f, targets[f]) for f in frames]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
-    searched = few_experiments(Searched(problem, completions, evaluator), settings)
+    whole = Searched(problem, completions, evaluator)
+    searched = part_to_search(whole, settings)
     mapper = mapper or joblib_map(n_jobs)
     population = Population()
     for candidate in mapper(searched.evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
@@ -126,7 +127,7 @@ def discover(
         floor = searched.evaluator.targets[candidate.skeleton.frame].floor(accuracy)
         if candidate.loss <= settings.selection.fully_explained * floor:
             return True
-        predicted = with_prediction(candidate, *searched, settings.prediction)
+        predicted = with_prediction(candidate, *searched[:3], settings.prediction)
         return trust_in(predicted, settings.prediction) is Trust.REFUTED
 
     try:
@@ -141,7 +142,7 @@ def discover(
             "statements agree."
         )
     if searched.problem is not problem:
-        population = fitted_to_all(population, evaluator, mapper, problem.n_samples, settings)
+        population = fitted_to_all(population, whole, searched.share, mapper, settings)
     if problem.hidden:
         population = oriented(population, len(problem.states) - 1) if free_scale else population
         completions = with_path_of(population.best()[0], frames[-1], completions, targets, problem.hidden[0])

@@ -40,6 +40,9 @@ class SearchSettings:
     top_tolerance: Weight = 0.01
     many_experiments: Count = 20  # of more than these, equations are searched on a few, and the finalists fitted to all
     few_experiments: Count = 8
+    long_record: Count = 1000  # samples of a system; a longer one with many turning points is searched on the first
+    many_turns: Count = 60
+    enough_turns: Count = 40
     most_asks: Count = 4  # calls of a proposer per iteration, while it repeats known structures
 
     def batch(self, evaluations: int) -> int:

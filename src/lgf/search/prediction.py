@@ -135,10 +135,11 @@ def with_prediction(
     growth = disturbance_growth(candidate, target)
     if settings.unpredictable_above < growth < math.inf:
         return replace(candidate, prediction=Prediction(None, None, math.nan, growth))
-    fit = settings.accurate if settings.sensitive_above < growth < math.inf else evaluator.fit
+    sensitive = settings.sensitive_above < growth < math.inf
+    fit = settings.accurate if sensitive else evaluator.fit
     bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
     # Errors of the solver grow as a disturbance of the start does.
-    accuracy = fit.accuracy * fit.rtol * math.exp(min(growth, settings.unpredictable_above))
+    accuracy = fit.accuracy * fit.rtol * (math.exp(growth) if sensitive else 1.0)
     forecast = _forecasts(candidate, target, fit, bounds, accuracy, settings)
     left_out = _left_out(candidate, problem, completions, target, fit, bounds, accuracy, settings)
     surprise = float(np.fmax(forecast.surprise, left_out.surprise))

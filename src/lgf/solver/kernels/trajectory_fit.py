@@ -14,7 +14,7 @@ from lgf.solver.kernels.integrator import FLOW, N_STAGES, N_WORK, OK, Options, W
 from lgf.solver.kernels.linear import damped_solve
 from lgf.solver.kernels.machine import LANES
 
-_STEP = 1e-7  # of difference quotients, relative; a disturbed start may grow by as much as its inverse
+_STEP = 1e-6  # of difference quotients, relative
 
 
 class Record(NamedTuple):
