@@ -8,8 +8,6 @@ model = LatentGrammarFlow(
     autonomous=True,
     functions=(),
     populations=("hare", "lynx"),  # no hares without hares
-    warm_start=["hare' = C*hare + C*hare*lynx; lynx' = C*lynx + C*hare*lynx"],
-    max_evaluations=80,
 )
 model.fit(record.t, record.values, states=["hare", "lynx"])
 print(model.equation_)
