@@ -16,6 +16,7 @@ import pytest
 from tests.app.browser import AUDIT, DROP, REQUIRED, VIOLATIONS, chromium_path, launch, shoot
 
 from lgf.equation.system import System
+from lgf.runs.folder import read_run
 from lgf.runs.progress import read_progress
 from lgf.solver.solve import solve
 
@@ -139,6 +140,25 @@ def test_from_a_dropped_table_to_a_downloaded_equation(page, site):
         page.get_by_role("link", name="Report").click()
     expect(opened.value.locator("h1")).to_contain_text("discovered equation")
     opened.value.close()
+
+
+def test_a_search_is_stopped_and_goes_on(page, site):
+    t = np.linspace(0.0, 12.0, 300)
+    truth = System.read("x' = 10*y - 10*x; y' = 28*x - y - x*z; z' = x*y - 2.667*z")
+    solved = solve(truth, {"x": 1.0, "y": 1.0, "z": 20.0}, t)
+    noise = np.random.default_rng(0).normal(size=(3, 300))
+    columns = (solved[name] + own for name, own in zip("xyz", noise, strict=True))
+    drop(page, "lorenz.csv", table(("t", "x", "y", "z"), t, *columns))
+    page.get_by_role("button", name="Find the equation").click()
+    expect(page.locator(".lead")).to_have_text(re.compile(r"Best of \d+ equations so far"), timeout=PATIENCE)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped. The best so far is kept")).to_be_visible(timeout=PATIENCE)
+    before = read_run(site.runs / "lorenz").evaluations
+    page.get_by_label("Time to go on").select_option("30")
+    page.get_by_role("button", name="Search longer").click()
+    expect(page.locator(".lead")).to_have_text(re.compile(r"Best of \d+ equations so far"), timeout=PATIENCE)
+    expect(page.get_by_role("heading", name="Take it with you")).to_be_visible(timeout=PATIENCE)
+    assert read_run(site.runs / "lorenz").evaluations > before
 
 
 def test_a_system_of_two_states(page, site):
