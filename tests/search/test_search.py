@@ -15,6 +15,7 @@ from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form, make_language
 from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.decision import Trust
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import SearchSettings, joblib_map, search
@@ -357,3 +358,14 @@ def test_a_slow_function_of_time_is_written_as_a_constant():
     assert {c.skeleton.structure for c in best} >= {
         dear.skeleton.structure, Skeleton.read("u'' = C*u' + C*u + C*t + C").structure
     }  # fmt: skip
+
+
+def test_a_search_whose_best_equation_leaves_more_than_the_noise_goes_on():
+    """No autonomous equation of first order follows sin(t), and its predictions are too poor to refute it."""
+    t = np.linspace(0.0, 12.0, 100)
+    u = np.sin(t) + 0.02 * np.random.default_rng(0).standard_normal(100)
+    problem = Problem((Observation(t, u),), Knowledge(order=1, autonomous=True, functions=()))
+    settings = DiscoverySettings(search=SearchSettings(patience=10))
+    found = discover(problem, load_grammar("standard"), settings)
+    assert found.trust is Trust.UNTESTED
+    assert found.evaluations >= 30

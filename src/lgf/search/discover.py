@@ -32,6 +32,8 @@ from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
 from lgf.smoothing.complete import Completion, complete
 
+_UNEXPLAINED = 1.5  # times the loss of the estimated noise: a best equation that leaves more is not the last word
+
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
@@ -123,9 +125,14 @@ def discover(
             progress(iteration, candidates)
 
     def doubtful(candidate: Candidate) -> bool:
-        """Whether predictions refute it, or the record has no noise: many equations then explain it, few simply."""
-        floor = searched.evaluator.targets[candidate.skeleton.frame].floor(accuracy)
-        if candidate.loss <= settings.selection.fully_explained * floor:
+        """Whether it leaves more than the noise, or predictions refute it, or the record has no noise.
+
+        Without noise many equations explain a record, few simply.
+        """
+        target = searched.evaluator.targets[candidate.skeleton.frame]
+        if candidate.loss <= settings.selection.fully_explained * target.floor(accuracy):
+            return True
+        if candidate.loss > _UNEXPLAINED * target.noise_loss:
             return True
         predicted = with_prediction(candidate, *searched[:3], settings.prediction)
         return trust_in(predicted, settings.prediction) is Trust.REFUTED

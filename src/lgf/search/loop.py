@@ -22,8 +22,9 @@ class SearchSettings:
     """Batches, budgets and the end of the search.
 
     The search has settled when the best objective has not fallen for `patience` evaluations, nor for `persistence`
-    times as many as it took to find it: what was found late may be followed by more. While the best equation is
-    refuted by its predictions, both are multiplied by `doubt`. The two tolerances are the paper's convergence criteria.
+    times as many as it took to find it: what was found late may be followed by more. While the best equation leaves
+    more than the noise or is refuted by its predictions, both are multiplied by `doubt`. The two tolerances are the
+    paper's convergence criteria.
     """
 
     first: Count = 8  # proposals of the first iteration
