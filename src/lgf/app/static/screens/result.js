@@ -219,7 +219,7 @@ function nextExperiment(facts, plots) {
       replace(box, h("p", {}, found.sentence), curves);
       const shown = found.predictions.slice(0, COLOURS.length);
       trajectories(curves, plots, { t: [], columns: {} }, shown.map((p, i) => ({ label: i ? `other equation ${i}` : "chosen equation", facts: p, colour: COLOURS[i], dash: DASHES[i] })), found.measured, 220);
-      replace(box.appendChild(h("ul", {})), shown.slice(1).map((p, i) => h("li", {}, `Other equation ${i + 1}: `, h("code", {}, p.text))));
+      replace(box.appendChild(h("ul", {})), shown.slice(1).map((p, i) => h("li", {}, `Other equation ${i + 1}: `, h("code", {}, p.text.replaceAll("\n", "; ")))));
     } catch (error) {
       replace(box, h("p", {}, error.message));
     }
