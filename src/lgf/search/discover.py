@@ -134,7 +134,8 @@ def discover(
             return True
         if candidate.loss > _UNEXPLAINED * target.noise_loss:
             return True
-        predicted = with_prediction(candidate, *searched[:3], settings.prediction)
+        part = searched.problem, searched.completions, searched.evaluator
+        predicted = with_prediction(candidate, *part, settings.prediction)
         return trust_in(predicted, settings.prediction) is Trust.REFUTED
 
     try:

@@ -61,7 +61,7 @@ def _first_oscillations(whole: Searched, settings: DiscoverySettings) -> Searche
         return whole
     turns = [_turns(c.trajectory.values[:, : len(problem.states)]) for c in completions]
     lengths = [
-        own[limits.enough_turns] if len(own) > limits.many_turns else len(o)
+        own[min(limits.enough_turns, limits.many_turns)] if len(own) > limits.many_turns else len(o)
         for own, o in zip(turns, problem.observations, strict=True)
     ]
     if sum(lengths) == total:
