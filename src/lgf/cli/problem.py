@@ -109,7 +109,10 @@ def parse_initial(text: str) -> InitialState | list[InitialState]:
     try:
         states = [_initial_state(part) for part in text.split(";")]
     except LgfError as error:
-        raise LgfError(f"the initial state {quoted(text)} cannot be read: {error}") from error
+        raise LgfError(
+            f"the initial state {quoted(text)} cannot be read ({str(error).rstrip('.')}); give numbers separated by "
+            "commas, such as 0,1.5 or prey=8.3."
+        ) from error
     return states[0] if len(states) == 1 else states
 
 
