@@ -34,7 +34,7 @@ class BehaviourGrid:
     d2u: tuple[float, float] = (-500.0, 500.0)
     constants: tuple[float, float] = (-10.0, 10.0)
     n_draws: int = 25
-    largest: float = 1e10
+    largest: float = 1e10  # the paper's, for numerical stability
     seed: int = 0
 
     @cached_property
