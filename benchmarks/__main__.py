@@ -23,6 +23,7 @@ COMMANDS = {
     "suggest": ("suggesting", "is the truth chosen after a second record as suggested, or from a random start?"),
     "batch": ("many_records", "200 short records in one command: seconds and right answers"),
     "long": ("long_records", "100,000 samples beside 2,000 of them: seconds and error"),
+    "cost": ("cost", "how seconds and memory grow with samples, states, experiments and workers"),
     "giving-up": ("giving_up", "are true structures lost because a fit gives up early?"),
     "odebench": ("odebench_protocol", "all 63 systems of ODEBench by its own protocol"),
     "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),

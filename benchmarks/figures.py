@@ -10,13 +10,14 @@ import matplotlib
 import numpy as np
 
 from benchmarks.choosing import benchmark_of, chosen
-from benchmarks.efficiency import METHODS, finished, table
+from benchmarks.efficiency import finished, table
 from benchmarks.problems import NamedProblem
 from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
 from benchmarks.running import Options, observed
 from benchmarks.surroundings import ROOT
 from benchmarks.tables import beside_default, best_by_criterion, groups
+from benchmarks.ways import WAYS
 from lgf.equation.system import System
 from lgf.solver.solve import solve
 
@@ -91,7 +92,7 @@ def evaluations(folder: Path, out: Path) -> Path | None:
     if not study.exists():
         return None
     found = table(finished(study))["problems"]
-    methods = [m for m in METHODS if any(m in row for row in found.values())]
+    methods = [m for m in WAYS if any(m in row for row in found.values())]
     ranked = sorted(found, key=lambda problem: found[problem].get(methods[0], 0.0))
     figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.24 * len(ranked)), layout="constrained")
     for k, method in enumerate(methods):

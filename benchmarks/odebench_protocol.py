@@ -46,8 +46,8 @@ from lgf.solver.trajectory import SolveStatus
 SAMPLES, WINDOW = 512, (0.0, 10.0)
 TIMES = np.linspace(*WINDOW, SAMPLES)
 SIGMAS, RHOS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05), (0.0, 0.5)
-PEERS = ("pysindy-plain", "pysindy-weak", "pysindy-ensemble")
-PEER_MODULE = Path(__file__).parent / "peers" / "pysindy_systems.py"
+PEERS = ("pysindy-plain", "pysindy-weak", "pysindy-ensemble", "pyoperon", "gplearn")
+PEER_FOLDER = Path(__file__).parent / "peers"
 ONE_STATE = "standard"  # grammar and model for one state
 
 
@@ -155,15 +155,19 @@ def _truth_of_one_state(system: Benchmarked, found: Discovery, problem: Problem)
 
 
 def ask_peer(peer: str, system: Benchmarked, sigma: float, rho: float, seed: int) -> dict[str, Any]:
-    """The result line of a peer, which has the true start and the states that this project smoothed."""
+    """The result line of a peer, which has the true start and the states and slopes that this project smoothed."""
     problem = observe(system, sigma, rho, seed)
     (record,), frame = problem.observations, problem.frames[0]
-    states = len(system.rhs)
-    task = {
-        "variant": peer.partition("-")[2], "t": record.t.tolist(), "values": record.values.tolist(),
-        "smoothed": complete(record, frame).trajectory.values[:, :states].tolist(), "start": system.starts[0],
-    }  # fmt: skip
-    command = [interpreter("pysindy"), "-m", "benchmarks.peers.pysindy_systems"]
+    n, smooth = len(system.rhs), complete(record, frame).trajectory.values
+    program, _, variant = peer.partition("-")
+    if program == "pysindy":
+        module = [f"benchmarks.peers.{program}_systems"]
+        task = {"variant": variant, "t": record.t.tolist(), "values": record.values.tolist(),
+                "smoothed": smooth[:, :n].tolist(), "start": system.starts[0]}  # fmt: skip
+    else:
+        module = ["benchmarks.peers.by_component", program]
+        task = {"states": smooth[:, :n].tolist(), "slopes": smooth[:, n:].tolist(), "seed": seed, "cores": 1}
+    command = [interpreter(program), "-m", *module]
     load = load_average()
     run = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, cwd=ROOT, check=True)
     answer = json.loads(run.stdout.splitlines()[-1])
@@ -193,7 +197,8 @@ def main(args: argparse.Namespace) -> None:
     settings = DiscoverySettings()
     name = digest([asdict(settings), *(load_grammar(g).fingerprint for g in (ONE_STATE, GRAMMAR))])
     if args.peer is not None:
-        name = digest([args.peer, PEER_MODULE.read_text(encoding="utf-8")])
+        files = (PEER_FOLDER / f"{args.peer.partition('-')[0]}{end}.py" for end in ("", "_systems"))
+        name = digest([args.peer, *(file.read_text(encoding="utf-8") for file in files if file.exists())])
     chosen = [s for s in all_systems() if _is_chosen(s, args.only)]
     conditions = [(float(sigma), float(rho)) for rho in args.rho.split(",") for sigma in args.sigma.split(",")]
     for sigma, rho in conditions:

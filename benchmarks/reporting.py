@@ -118,12 +118,70 @@ def peers_section(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def efficiency_section(lines: list[dict[str, Any]]) -> str:
-    """Evaluations until the chosen equation is right, by proposer."""
-    from benchmarks.efficiency import BASE, WITHIN, table
+def efficiency_section(lines: list[dict[str, Any]], of_systems: list[dict[str, Any]]) -> str:
+    """Evaluations until the chosen equation is right, by proposer, of one state and of systems."""
+    from benchmarks.efficiency import BASE, table
 
     found = table(lines)
-    methods, runs = found["methods"], found["runs"]
+    runs = found["runs"]
+    text = (
+        "## What each way of proposing needs\n\n"
+        "Evaluated skeletons until the chosen equation, that of the smallest description length so far, first has the "
+        "true structure or an error within twice the floor; the same fits and the same choice for all (`python -m "
+        f"benchmarks efficiency`). Means are geometric, and a run without a hit counts with its budget of "
+        f"{_budget(lines)} "
+        f"evaluations. In {runs['all'] - runs['found']} of {runs['all']} runs (a problem and a draw of its noise) no "
+        "way has a hit: there the draw pays for a wrong equation. *Fewer* is the gain over the search without networks "
+        f"({BASE}), run by run. Processor seconds count proposing and fitting. A run ends at its first hit, which need "
+        "not be the last word. Ways with fewer runs have fewer draws, the first ones, and were measured before the "
+        "present conditional flow was trained; each line of `benchmarks/results/efficiency.jsonl` has its version.\n\n"
+    )
+    text += _worth(found["methods"], BASE, "the networks are") + _ways(found["methods"])
+    text += "\n\n" + _by_problem(found) + "\n\n![Evaluations needed](figures/efficiency.svg)\n"
+    return text + ("\n" + system_efficiency_section(of_systems) if of_systems else "")
+
+
+def system_efficiency_section(lines: list[dict[str, Any]]) -> str:
+    """Evaluations until the chosen system is right, by proposer."""
+    from benchmarks.efficiency import SYSTEM_BASE, table
+
+    found = table(lines)
+    runs = found["runs"]
+    text = (
+        "### Systems\n\n"
+        "The same for the forty systems of ODEBench with 5 % noise (`python -m benchmarks efficiency --only systems`). "
+        "Right is the true structure only, and an evaluation is a fit in some number of segments. The budget is "
+        f"{_budget(lines)} evaluations. In {runs['all'] - runs['found']} of {runs['all']} runs no way has a hit. "
+        "*Enumeration* takes whole systems by their bits, *missing terms* goes on from the first system of the lists "
+        "by linear responses, *lists* combines the right-hand sides that are selected for each row and does nothing "
+        "else, and *ranked* says that the first lists are ordered by the "
+        "[trained ranking](systems.md#how-a-system-is-found).\n\n"
+    )
+    text += _worth(found["methods"], SYSTEM_BASE, "the ranking is") + _ways(found["methods"])
+    return text + "\n\n" + _by_problem(found) + "\n"
+
+
+def _budget(lines: list[dict[str, Any]]) -> int:
+    return max(line["budget"] for line in lines)
+
+
+def _worth(methods: dict[str, Any], base_name: str, what: str) -> str:
+    from benchmarks.efficiency import WITHIN
+
+    if "default" not in methods or base_name not in methods:
+        return ""
+    ours, base = methods["default"], methods[base_name]
+    counts = ", ".join(f"{ours['within'][n]} and {base['within'][n]} after {n}" for n in WITHIN)
+    return (
+        f"What {what} worth: the default needs {ours['evaluations']:.1f} evaluations and "
+        f"{ours['seconds']:.2f} processor seconds, the same search without {base['evaluations']:.1f} and "
+        f"{base['seconds']:.2f}. Right, with and without, are {counts} evaluations.\n\n"
+    )
+
+
+def _ways(methods: dict[str, Any]) -> str:
+    from benchmarks.efficiency import WITHIN
+
     rows = [
         [
             name,
@@ -136,29 +194,14 @@ def efficiency_section(lines: list[dict[str, Any]]) -> str:
         ]
         for name, m in methods.items()
     ]
-    budget = max(x["budget"] for x in lines)
-    text = (
-        "## What each way of proposing needs\n\n"
-        "Evaluated skeletons until the chosen equation, that of the smallest description length so far, first has the "
-        "true structure or an error within twice the floor; the same fits and the same choice for all (`python -m "
-        f"benchmarks efficiency`). Means are geometric, and a run without a hit counts with its budget of {budget} "
-        f"evaluations. In {runs['all'] - runs['found']} of {runs['all']} runs (a problem and a draw of its noise) no "
-        "way has a hit: there the draw pays for a wrong equation. *Fewer* is the gain over the search without networks "
-        f"({BASE}), run by run. Processor seconds count proposing and fitting. A run ends at its first hit, which need "
-        "not be the last word. Ways with fewer runs have fewer draws, the first ones.\n\n"
-    )
-    if "default" in methods and BASE in methods:
-        ours, base = methods["default"], methods[BASE]
-        counts = ", ".join(f"{ours['within'][n]} and {base['within'][n]} after {n}" for n in WITHIN)
-        text += (
-            f"What the networks are worth: the default needs {ours['evaluations']:.1f} evaluations and "
-            f"{ours['seconds']:.2f} processor seconds, the same search without them {base['evaluations']:.1f} and "
-            f"{base['seconds']:.2f}. Right, with and without them, are {counts} evaluations.\n\n"
-        )
     head = ["", "hits", "evaluations", "of runs with a hit", "fewer, times", "seconds", *(f"in {n}" for n in WITHIN)]
-    text += markdown(head, rows) + "\n\n"
+    return markdown(head, rows)
+
+
+def _by_problem(found: dict[str, Any]) -> str:
+    methods = found["methods"]
     body = [[problem, *(f"{row[m]:.0f}" for m in methods)] for problem, row in found["problems"].items()]
-    return text + markdown(["evaluations", *methods], body) + "\n\n![Evaluations needed](figures/efficiency.svg)\n"
+    return markdown(["evaluations", *methods], body)
 
 
 def headline(found: dict[str, list[dict[str, Any]]]) -> str:
@@ -232,7 +275,7 @@ def main(args: argparse.Namespace) -> None:
     if study.exists():
         from benchmarks.efficiency import finished
 
-        parts.append(efficiency_section(finished(study)))
+        parts.append(efficiency_section(finished(study), finished(study, of_systems=True)))
     if floor.exists():
         parts.append(floor_section(json.loads(floor.read_text())))
     args.out.write_text("\n".join(parts), encoding="utf-8")

@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.choosing import chosen, true_skeleton
+from benchmarks.odebench import systems
 from benchmarks.problems import frame_of, problem_named
 from benchmarks.scipy_path import FAILED, fit_by_scipy
 from benchmarks.timing import best_time
@@ -18,9 +19,11 @@ from lgf.fit.target import Target, make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Proposal
+from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import joblib_map
 from lgf.search.proposers.basic import MonteCarloProposer
+from lgf.search.systems.language import GRAMMAR
 from lgf.smoothing.complete import complete
 
 
@@ -86,6 +89,19 @@ def mix(grammar: str, n: int, problem: str = "b3/duffing") -> dict[str, float]:
         "p99.9_ms": float(highest),
         "max_ms": float(1e3 * times.max()),
     }
+
+
+def joint(number: int, noise: float = 0.05) -> dict[str, float]:
+    """Fits a second, segments included, of all systems that the search for a system of ODEBench tries, on one core."""
+    system = next(s for s in systems() if s.number == number)
+    found = discover(system.observe(noise, 0), load_grammar(GRAMMAR))
+    evaluator = Evaluator(found.targets, found.problem.knowledge)
+    proposals = [candidate.proposal for candidate in found.population]
+    times = np.array([best_time(lambda p=p: evaluator(p), repetitions=2) for p in proposals])
+    return {
+        "states": len(system.rhs), "fits": len(proposals), "per_second": len(proposals) / float(times.sum()),
+        "p50_ms": 1e3 * float(np.median(times)), "max_ms": 1e3 * float(times.max()),
+    }  # fmt: skip
 
 
 def two_threads(n: int = 400, repetitions: int = 3) -> float:

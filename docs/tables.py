@@ -1,4 +1,4 @@
-"""`python docs/tables.py` writes the tables of docs/models.md, from the files of the models and from results."""
+"""`python docs/tables.py` writes the tables of models.md and training.md, from the files of the models and results."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 MODELS = DOCS.parent / "src" / "lgf" / "models"
-PAGE = DOCS / "models.md"
+PAGES = DOCS / "models.md", DOCS / "training.md"
 FLOW = DOCS.parent / "benchmarks" / "results" / "flow.json"
 CONDITIONAL = DOCS.parent / "benchmarks" / "results" / "conditional.json"
 
@@ -75,8 +75,7 @@ def flow_table(file: Path = FLOW) -> str:
 def conditional_table(file: Path = CONDITIONAL) -> str:
     """The conditional flow: its training, and the ranks and bits of the true equations."""
     content = (MODELS / "standard" / "conditional.safetensors").read_bytes()
-    length = int.from_bytes(content[:8], "little")
-    trained = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["about"])["metrics"]
+    trained = _about(content)["metrics"]
     found = json.loads(file.read_text(encoding="utf-8"))["summary"]
     bits = trained["grammar_bits"], trained["bits"], trained["grammar_bits"] - trained["bits"]
 
@@ -102,9 +101,50 @@ def conditional_table(file: Path = CONDITIONAL) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+def rows_table() -> str:
+    """The ranking of right-hand sides: where the true ones come, without and with it."""
+    trained = _about((MODELS / "systems" / "rows.safetensors").read_bytes())["metrics"]
+    plain, ranked = trained["without a model"], trained["ranked"]
+    rows = [
+        ["", "without", "ranked"],
+        ["---"] * 3,
+        ["simulated systems", "", f"{trained['systems']:,}"],
+        ["their rows / those whose list has the true right-hand side / held out", "",
+         f"{trained['rows']:,} / {trained['with the true right-hand side']:,} / {trained['held out']:,}"],
+        ["rank of the true right-hand side, geometric mean",
+         *(f"{m['geometric mean rank']:.2f}" for m in (plain, ranked))],
+        ["among the first 1 / 5 / 20",
+         *(" / ".join(f"{m[f'in the first {n}']:.0%}" for n in (1, 5, 20)) for m in (plain, ranked))],
+    ]  # fmt: skip
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def times_table() -> str:
+    """The processor seconds of the stages of each training, one column for each model that has them."""
+    times = {file.parent.name: json.loads(file.read_text(encoding="utf-8")) for file in MODELS.glob("*/times.json")}
+    names = sorted(times)
+    stages = dict.fromkeys(stage for name in names for stage in times[name])
+    rows = [["processor seconds", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 1)]
+    for stage in stages:
+        seconds = [times[name].get(stage, {}).get("processor") for name in names]
+        rows.append([stage, *(_said(s, "{:,.0f}") for s in seconds)])
+    rows.append(["all of these", *(f"{sum(s['processor'] for s in times[name].values()):,.0f}" for name in names)])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _about(content: bytes) -> dict[str, Any]:
+    """The description in the bytes of a file of weights."""
+    length = int.from_bytes(content[:8], "little")
+    return json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["about"])
+
+
 def written(page: str, folder: Path = MODELS) -> str:
     """The page with the tables as they are now."""
-    for name, text in (("models", table(folder)), ("flow", flow_table()), ("conditional", conditional_table())):
+    tables = {
+        "models": table(folder), "flow": flow_table(), "conditional": conditional_table(), "rows": rows_table(),
+        "times": times_table(),
+    }  # fmt: skip
+    for name, text in tables.items():
         place = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
         page = place.sub(lambda _, text=text: f"\n{text}\n", page)
     return page
@@ -122,4 +162,5 @@ def _said(value: float | None, pattern: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")

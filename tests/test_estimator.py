@@ -32,7 +32,7 @@ def test_the_equation_is_found_and_shown(fitted):
     assert fitted.front_.chosen.sum() == 1
     assert fitted.front_.equation[fitted.front_.chosen].item() == str(fitted.equation_)
     assert str(fitted.equation_) in set(fitted.indistinguishable_.equation)
-    assert fitted.discovery_.evaluations == 30
+    assert 8 < fitted.discovery_.evaluations <= 30
     assert "noise" in fitted.findings_[0].sentence
 
 

@@ -1,12 +1,13 @@
 """PySINDy on systems: polynomials up to degree 3, plain, in weak form, or as an ensemble; run in PySINDy's environment.
 
 In, as JSON on the standard input: t, values [N, n], smoothed [N, n], variant. Out, as JSON in the last line: equations
-(one text a state in x0, x1, ...) and seconds. Generous to the peer: `plain` and `ensemble` take the states smoothed by
-this project's Gaussian process, the start is the true one, and of 25 thresholds the one whose solved trajectory is
-nearest to the measured values.
+(one text a state in x0, x1, ...), cpu_seconds and peak_memory_mb. Generous to the peer: `plain` and `ensemble` take
+the states smoothed by this project's Gaussian process, the start is the true one, and of 25 thresholds the one whose
+solved trajectory is nearest to the measured values.
 """
 
 import json
+import resource
 import sys
 import time
 import warnings
@@ -72,7 +73,9 @@ def main() -> None:
         " + ".join(f"{c!r}*{name}" for c, name in zip(row.tolist(), names, strict=True) if c != 0.0) or "0"
         for row in chosen
     ]
-    print(json.dumps({"equations": equations, "cpu_seconds": time.process_time() - began}))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    seconds = time.process_time() - began
+    print(json.dumps({"equations": equations, "cpu_seconds": seconds, "peak_memory_mb": memory}))
 
 
 if __name__ == "__main__":

@@ -6,23 +6,42 @@ is `linked` is compiled once; others call it through its address, which is looke
 
 import _thread
 import ctypes
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+import numba
 from llvmlite import binding, ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
+from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
-from numba.np import linalg
 
-_check_of_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-try:
-    # Imported before the first kernel loads it, without its check for SciPy's BLAS: the kernels use none, SciPy is
-    # installed, and the check takes longer than loading all kernels.
-    import numba.np.arraymath  # noqa: F401
-finally:
-    linalg.ensure_blas = _check_of_blas
+
+class _CompiledCode(FunctionCache):
+    """The cache of a kernel, whose code is loaded without the parts of numba that only a compilation needs.
+
+    numba imports all of them first, which takes longer than loading all kernels.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def njit(**options: Any) -> Callable[[Any], Any]:
+    """The decorator `numba.njit`; see `_CompiledCode` for what differs."""
+
+    def compiled(function: Any) -> Any:
+        kernel: Any = numba.njit(**options)(function)
+        if options.get("cache"):
+            kernel._cache = _CompiledCode(function)
+        return kernel
+
+    return compiled
 
 
 def _probe() -> None:
@@ -46,6 +65,13 @@ CACHED: bool = _cache_available()
 def is_cached(kernel: Any) -> bool:
     """Whether the cache on disk holds this numba function, compiled from its source as it is now."""
     return CACHED and bool(kernel._cache._cache_file._load_index())  # numba has no public way to ask
+
+
+def _may_be_passed(given: types.Type, declared: types.Type) -> bool:
+    """Whether the types are equal, or differ only in that the kernel reads an array that its caller may write."""
+    if isinstance(declared, types.Array) and isinstance(given, types.Array) and not declared.mutable:
+        given = given.copy(readonly=True)
+    return given == declared
 
 
 def linked(kernel: Any, signature: Signature) -> Any:
@@ -77,7 +103,7 @@ def linked(kernel: Any, signature: Signature) -> Any:
 
     @intrinsic
     def call(typing_context, *args):
-        if tuple(map(types.unliteral, args)) != signature.args:
+        if len(args) != len(signature.args) or not all(map(_may_be_passed, map(types.unliteral, args), signature.args)):
             return None
 
         def generate(context, builder, _, values):

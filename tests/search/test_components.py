@@ -24,6 +24,7 @@ from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
 from lgf.search.systems.component import Component, cancelled
 from lgf.search.systems.integral_form import (
+    Needed,
     integrals_of,
     make_grid,
     measured_rows,
@@ -74,11 +75,16 @@ def test_integrals_of_terms_follow_the_trajectory():
     language = system_language(GRAMMAR, problem, target.frame, target)
     terms = make_term_grid(language, target, GridSettings(n_terms=20))
     exact = solve(System.read("x' = -0.3*x; y' = 0.2*x - y"), (2.0, 1.0), t, rtol=1e-10).values.T
-    integrals = integrals_of(terms.programs, terms.owner, terms.values, make_grid(target, np.ascontiguousarray(exact)))
+    grid, every = make_grid(target, np.ascontiguousarray(exact)), Needed(np.arange(2), np.arange(len(t)))
+    integrals, largest = integrals_of(terms.programs, terms.owner, terms.values, grid, every)
     x = next(i for i, e in enumerate(terms.terms) if e == Variable("x").symbol)
     column = int(np.flatnonzero(terms.owner == x)[0])
     np.testing.assert_allclose(integrals[column, 1], (exact[0, 0] - exact[0]) / 0.3, atol=1e-8)
     np.testing.assert_allclose(integrals[column, 0], exact[0], atol=1e-12)
+    some = Needed(np.array([1]), np.array([3, 50]))
+    fewer, same = integrals_of(terms.programs, terms.owner, terms.values, grid, some)
+    np.testing.assert_array_equal(fewer[:, 0], integrals[:, 1, [3, 50]])
+    np.testing.assert_array_equal(same, largest)
 
 
 def test_the_filter_whitens_white_noise_plus_a_random_walk():

@@ -17,7 +17,8 @@ from lgf.search.select import SelectionSettings
 from lgf.search.settings import PRESETS, DiscoverySettings, EnumerationSettings, ProposerShare
 
 T = np.linspace(0, 4, 40)
-DECAY = Problem((Observation(T, 2 * np.exp(-T / 2)),), Knowledge(order=1))
+NOISE = 0.02 * np.random.default_rng(0).standard_normal(len(T))
+DECAY = Problem((Observation(T, 2 * np.exp(-T / 2) + NOISE),), Knowledge(order=1))
 
 SMALL = DiscoverySettings(search=SearchSettings(first=10, iterations=2), selection=SelectionSettings(n_finalists=1))
 

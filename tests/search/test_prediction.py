@@ -21,8 +21,8 @@ from lgf.search.common_factor import with_common_factor
 from lgf.search.decision import Tools, Trust, best_predictors, decide, ladder, outpredicted, simplicity, trust_in
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import joblib_map
-from lgf.search.noise_model import growth_of, residuals_of, reweighted, with_noise_model
-from lgf.search.prediction import PredictionSettings, unknowns_at, with_prediction
+from lgf.search.noise_model import growth_about_smoothed, growth_of, residuals_of, reweighted, with_noise_model
+from lgf.search.prediction import PredictionSettings, continues, unknowns_at, with_prediction
 from lgf.search.varying import estimated_lengths, vary_one
 from lgf.smoothing.complete import complete
 from lgf.solver.kernels.correlated_noise import whiten
@@ -134,7 +134,7 @@ def predicted(candidate, error, surprise):
 
 def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     constant, growth, logistic, long = candidates
-    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5)
+    tools = Tools(list, list, lambda c: True, (0.0, 10.0), 0.5)
     confirmed = predicted(logistic, 0.02, 1.0)
     decision = decide(confirmed, [confirmed, predicted(long, 0.015, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
     assert decision.best is confirmed
@@ -154,9 +154,28 @@ def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     assert decide(refuted, [refuted], pool, rejecting).best.skeleton == logistic.skeleton
 
 
+def test_an_equation_that_blows_up_after_the_record_is_not_chosen(candidates):
+    _, growth, logistic, long = candidates
+    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5, continues=lambda c: c.fit is not long.fit)
+    best, others = predicted(long, 0.02, math.nan), [predicted(logistic, 0.03, 1.0), predicted(growth, 0.2, 1.0)]
+    assert decide(best, [best], others, tools).best is others[0]
+    much_worse = [predicted(logistic, 0.05, 1.0)]
+    assert decide(best, [best], much_worse, tools).best is best, "it may be the truth"
+    confirmed = predicted(long, 0.02, 1.0)
+    assert decide(confirmed, [confirmed], others, tools).best is confirmed
+
+
+def test_a_solution_continues_or_blows_up_after_the_last_sample():
+    t = np.linspace(0.0, 1.5, 60)
+    problem, _, evaluator = setting((t, clean("u' = u^2", (0.5,), t) + 0.01 * noise(len(t))))
+    (target,) = evaluator.targets.values()
+    assert not continues(fitted(evaluator, "u' = C*u^2"), problem, target), "1/(2 - t) is infinite at t = 2"
+    assert continues(fitted(evaluator, "u' = C*u"), problem, target)
+
+
 def test_a_simpler_equation_that_predicts_much_better_is_chosen_if_residuals_have_a_pattern(candidates):
     _, growth, logistic, long = candidates
-    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5, leaves_pattern=lambda c: True)
+    tools = Tools(list, list, lambda c: True, (0.0, 10.0), 0.5, leaves_pattern=lambda c: True)
     best, simpler = predicted(long, 0.3, 1.0), predicted(logistic, 0.15, 1.0)
     assert logistic.loss < 1.25**2 * long.loss < growth.loss
     decision = decide(best, [best, simpler], [predicted(growth, 0.1, 1.0)], tools)
@@ -248,7 +267,7 @@ def test_with_several_experiments_a_much_better_prediction_counts(candidates):
     settings = PredictionSettings()
     one = [replace(c, prediction=Prediction(e, None, 1.0)) for c, e in ((long, 0.2), (logistic, 0.1))]
     several = [replace(c, prediction=Prediction(e, e, 1.0)) for c, e in ((long, 0.2), (logistic, 0.1))]
-    tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5)
+    tools = Tools(list, list, lambda c: True, (0.0, 10.0), 0.5)
     assert not outpredicted(one[0], one, tools)
     assert outpredicted(several[0], several, tools)
     assert not outpredicted(several[1], several, tools)
@@ -257,9 +276,9 @@ def test_with_several_experiments_a_much_better_prediction_counts(candidates):
     assert outpredicted(growing, [*one, growing], tools), "time that cannot be foreseen, worse than the mean"
     assert not outpredicted(replace(growing, prediction=Prediction(0.4, None, 1.0)), one, tools)
     driven = replace(fitted(evaluator, "u' = C*u + C*t"), prediction=Prediction(0.09, 0.09, 1.0))
-    assert best_predictors([*several, driven], (0.0, 10.0), settings) == [several[1]]
+    assert best_predictors([*several, driven], tools, settings) == [several[1]]
     much_better = replace(driven, prediction=Prediction(0.04, 0.04, 1.0))
-    assert best_predictors([*several, much_better], (0.0, 10.0), settings) == [much_better]
+    assert best_predictors([*several, much_better], tools, settings) == [much_better]
 
 
 def test_a_flat_smoothed_curve_does_not_limit_the_slopes_of_a_left_out_experiment():
@@ -394,3 +413,19 @@ def test_errors_of_noise_count_in_full():
     t = np.linspace(0.0, 30.0, 300)
     _, _, evaluator = setting((t, noise(300)))
     assert fitted(evaluator, "u' = C*u").loss > 0.9
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_noise_that_grows_with_the_states_of_a_system_is_seen_about_smoothed_columns(relative):
+    t = np.linspace(0.0, 10.0, 300)
+    truth = solve(System.read("x' = 1.8*x - 1.4*x*y; y' = -3*y + 1.6*x*y"), (4.0, 1.0), t).values[:, :2]
+    size = truth if relative else truth.std(axis=0)
+    values = truth + 0.05 * size * np.random.default_rng(0).standard_normal(truth.shape)
+    problem = Problem((Observation(t, values, ("x", "y")),))
+    (frame,) = problem.frames
+    grows = growth_about_smoothed(problem, frame, [complete(problem.observations[0], frame)])
+    assert (grows is not None) is relative
+    if grows is not None:
+        growth, variances = grows
+        expected = 1.0 + (growth * truth / np.sqrt(np.mean(truth**2, axis=0))) ** 2
+        np.testing.assert_allclose(variances[:, :2], expected, rtol=0.3)

@@ -21,6 +21,7 @@ from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import SearchSettings, joblib_map, search
 from lgf.search.objective import Criterion, ObjectiveSettings, objective
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
+from lgf.search.round_constants import without_phases
 from lgf.search.select import SelectionSettings, choose, confirmed, finalists, handicap_of, steady
 from lgf.search.settings import DiscoverySettings
 from lgf.smoothing.complete import complete
@@ -249,6 +250,30 @@ def test_a_search_whose_best_equation_is_doubtful_goes_on(stage):
     assert len(asked) == 1, "the answer about the same equation is remembered"
 
 
+def test_no_candidate_is_better_than_its_bound_which_clean_data_reach():
+    given = Problem((Observation(T, solve(System.read("u' = -0.7*u"), (2.0,), T).u),), Knowledge(order=1))
+    (frame,) = given.frames
+    target = make_target(given, frame, [complete(given.observations[0], frame)])
+    evaluator = Evaluator({frame: target})
+    for proposal in MonteCarloProposer([language_of(given, target)], seed=3).ask(60):
+        assert evaluator(proposal).objective >= evaluator.least_objective(proposal)
+    truth = Proposal(Skeleton.read("u' = C*u"), 3.0)
+    assert evaluator(truth).objective == pytest.approx(evaluator.least_objective(truth), abs=1e-6)
+
+
+def test_without_noise_only_simpler_equations_are_fitted_after_one_that_fits():
+    given = Problem((Observation(T, solve(System.read("u' = -0.7*u"), (2.0,), T).u),), Knowledge(order=1))
+    (frame,) = given.frames
+    target = make_target(given, frame, [complete(given.observations[0], frame)])
+    evaluator = Evaluator({frame: target})
+    population = Population([evaluator(Proposal(Skeleton.read("u' = C*u"), 3.0))])
+    proposer = EnumerationProposer([language_of(given, target)])
+    searched, history = search(evaluator, [(proposer, 1)], SearchSettings(patience=200), population)
+    assert history[-1].settled == 1.0
+    assert len(searched) < 60
+    assert searched.best()[0].skeleton.structure == Skeleton.read("u' = C*u").structure
+
+
 def test_what_was_found_late_is_followed_by_a_longer_search():
     settings = SearchSettings(patience=50, persistence=2.0, doubt=4.0)
     assert settings.settled(60, 10, doubtful=False) == 1.0
@@ -369,3 +394,25 @@ def test_a_search_whose_best_equation_leaves_more_than_the_noise_goes_on():
     found = discover(problem, load_grammar("standard"), settings)
     assert found.trust is Trust.UNTESTED
     assert found.evaluations >= 30
+
+
+@pytest.mark.parametrize(
+    ("text", "phase", "simpler"),
+    [
+        ("u' = C*u*sin(C*t + C)", 4.7, "u' = C*u*cos(C*t)"),
+        ("u' = C*sin(C*t + C) + C", 3.1, "u' = C*sin(C*t) + C"),
+        ("u' = C*cos(C*t + C)", -1.5, "u' = C*sin(C*t)"),
+        ("u' = C*cos(C*t + C)", 0.7, None),
+    ],
+)
+def test_phases_near_quarter_turns_are_left_out(stage, text, phase, simpler):
+    _, _, evaluator = stage
+    candidate = evaluator(Proposal(Skeleton.read(text), 5.0))
+    skeleton = candidate.skeleton
+    sines = [node for node in skeleton.right.nodes() if node.head in ("sin", "cos")]
+    (index,) = (a.args[0] for a in sines[0].args[0].args if a.head == "constant")
+    values = tuple(phase if i == index else 2.0 for i in range(skeleton.n_constants))
+    found = without_phases(replace(candidate, fit=replace(candidate.fit, values=values)))
+    assert (None if found is None else found.structure) == (
+        None if simpler is None else Skeleton.read(simpler).structure
+    )

@@ -11,7 +11,7 @@ from lgf.latent.bundle import load_bundle
 from lgf.latent.rule_flow_file import FILE, load_rule_flow, rule_flow_facts
 from lgf.training import model_metrics
 from lgf.training.loop import fit
-from lgf.training.recipe import Recipe, TrainingRecipe, load_recipe
+from lgf.training.recipe import Recipe, RowRecipe, TrainingRecipe, load_recipe
 from lgf.training.stages import train
 
 TINY = """
@@ -96,7 +96,10 @@ def test_a_users_grammar_trains_to_a_bundle(recipe, tmp_path):
     assert loaded.recipe["corpus"]["size"] == 120
     rows = decode(loaded.autoencoder, np.zeros((3, loaded.autoencoder.layout.tokens)))
     assert encode(loaded.autoencoder, rows).shape == (3, loaded.autoencoder.layout.tokens)
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["model.json", "weights.safetensors"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["model.json", "times.json", "weights.safetensors"]
+    times = json.loads((tmp_path / "out" / "times.json").read_text())
+    assert list(times)[:4] == ["corpus", "autoencoder", "denoiser", "predictors"]
+    assert all(seconds["processor"] >= 0 and seconds["clock"] >= 0 for seconds in times.values())
 
 
 class Interrupted(Exception):
@@ -149,9 +152,9 @@ def test_patience_ends_a_training_early_with_its_best_weights():
 
 def test_recipes_of_the_repository_are_sound(pytestconfig):
     recipes = sorted((pytestconfig.rootpath / "recipes").glob("*.toml"))
-    assert {path.stem for path in recipes} >= {"b1", "b2", "b3", "standard"}
+    assert {path.stem for path in recipes} >= {"b1", "b2", "b3", "standard", "systems"}
     for path in recipes:
-        assert isinstance(load_recipe(path), Recipe)
+        assert isinstance(load_recipe(path), RowRecipe if path.stem == "systems" else Recipe)
 
 
 EXPLICIT = """

@@ -14,7 +14,7 @@ from lgf.errors import quoted
 if TYPE_CHECKING:
     from lgf.expression.frame import Frame
     from lgf.grammar import Grammar
-    from lgf.training.loop import Progress
+    from lgf.training.progress import Progress
 
 MOST_SAMPLES = 1_000_000
 MOST_TERMS = 40  # listed for a row
@@ -216,9 +216,16 @@ def train(
 ) -> None:
     """Train a model from a recipe."""
     from lgf.errors import LgfError
-    from lgf.training.recipe import load_recipe
+    from lgf.training.recipe import RowRecipe, load_recipe
 
     plan = load_recipe(recipe)
+    folder = out if out is not None else Path("models") / plan.name
+    if isinstance(plan, RowRecipe):
+        from lgf.row_training import train_rows
+
+        typer.echo(json.dumps(train_rows(plan, folder, resume, _print_progress), indent=1))
+        typer.echo(f"the model {plan.name} is in {folder}", err=True)
+        return
     try:
         from lgf.training.stages import train as train_model
     except ModuleNotFoundError as error:
@@ -227,7 +234,6 @@ def train(
         raise LgfError(
             "training needs the package torch; install it by: pip install 'latent-grammar-flow[train]'."
         ) from error
-    folder = out if out is not None else Path("models") / plan.name
     bundle = train_model(plan, folder, resume, _print_progress)
     typer.echo(json.dumps(dict(bundle.metrics), indent=1, default=str))
     typer.echo(f"the model {bundle.name} is in {folder}", err=True)

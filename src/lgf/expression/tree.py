@@ -221,6 +221,8 @@ def function(name: str, argument: Expression) -> Expression:
 
 def substitute(expression: Expression, replacements: dict[Expression, Expression]) -> Expression:
     """The expression with every occurrence of a key replaced by its value, rebuilt by the constructors."""
+    if not replacements:
+        return expression
     replacement = replacements.get(expression)
     if replacement is not None:
         return replacement

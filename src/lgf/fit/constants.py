@@ -114,14 +114,15 @@ def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: 
         result = result._replace(loss=float(np.sum(result.losses)))  # without the prior, which random_length counts
     values = mean @ result.x[:n_free]
     states = _initial_states(target, result.x[n_free:])
-    whole = np.unique(target.experiment, return_index=True)[1]  # the first segment of each experiment
+    whole = target.first_segments
+    covariance = _covariance(result.normal, max(result.loss, floor), target)[:n_free, :n_free]
     return ConstantFit(
         skeleton=fitting.skeleton,
         values=tuple(float(v) for v in values),
         residual=_residual(fitting, values) if residual is None else float(residual),
         loss=float(result.loss) if np.isfinite(result.loss) else np.inf,
         losses=result.losses,
-        covariance=_averaged(_covariance(result.normal, max(result.loss, floor), target)[:n_free, :n_free], mean),
+        covariance=_averaged(covariance, mean) if sharing.varying else covariance,
         initial=states[whole],
         by_experiment=fitting.layout.by_experiment(result.x)[whole],
         sharing=sharing,
@@ -211,33 +212,36 @@ def _residual(fitting: Fitting, values: np.ndarray) -> float:
 def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
     """Covariance of the unknowns from J'WJ, with the noise estimated from the loss."""
     n = len(normal)
-    result = np.zeros((n, n))
-    if n == 0:
-        return result
-    freedom = max(target.n_samples - n, 1)
-    scale = np.sqrt(np.diag(normal))
-    determined = scale > 0
-    result[~determined, ~determined] = np.inf
     if not loss < 1.0:
-        result[:] = np.inf  # a fit that explains nothing determines nothing
-    elif determined.any():
-        index = np.ix_(determined, determined)
-        correlation = normal[index] / np.outer(scale[determined], scale[determined])
-        values, vectors = np.linalg.eigh(correlation)
-        undetermined = values < 1e-10  # directions that the data do not determine
-        inverse = (vectors[:, ~undetermined] / values[~undetermined]) @ vectors[:, ~undetermined].T
-        inverse[np.diag_indices(len(inverse))] += np.where(
-            (vectors[:, undetermined] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0
-        )
-        with np.errstate(invalid="ignore"):  # infinity times zero where the fit is exact
-            result[index] = inverse / np.outer(scale[determined], scale[determined]) * loss / freedom
+        return np.full((n, n), np.inf)  # a fit that explains nothing determines nothing
+    freedom = max(target.n_samples - n, 1)
+    determined = np.diag(normal) > 0
+    if determined.all():
+        return _inverse(normal) * (loss / freedom)
+    result = np.zeros((n, n))
+    result[~determined, ~determined] = np.inf
+    index = np.ix_(determined, determined)
+    result[index] = _inverse(normal[index]) * (loss / freedom)
     return result
+
+
+def _inverse(normal: np.ndarray) -> np.ndarray:
+    """The inverse of a matrix with a positive diagonal; infinite variance where a direction is not determined."""
+    if not len(normal):
+        return normal
+    scale = np.sqrt(np.diag(normal))
+    sizes = scale[:, None] * scale
+    values, vectors = np.linalg.eigh(normal / sizes)
+    undetermined = values < 1e-10
+    if not undetermined.any():
+        return (vectors / values) @ vectors.T / sizes
+    inverse = (vectors[:, ~undetermined] / values[~undetermined]) @ vectors[:, ~undetermined].T
+    inverse[np.diag_indices(len(inverse))] += np.where((vectors[:, undetermined] ** 2).sum(axis=1) > 1e-6, np.inf, 0.0)
+    return inverse / sizes
 
 
 def _averaged(covariance: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """The covariance of `mean` times the free constants; infinite where one that is not determined enters."""
-    if np.array_equal(mean, np.eye(len(mean))):
-        return covariance
     open_ = ~np.isfinite(np.diag(covariance))
     finite = np.where(open_[:, None] | open_[None, :], 0.0, covariance)
     result = mean @ finite @ mean.T

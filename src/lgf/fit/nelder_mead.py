@@ -10,7 +10,7 @@ def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
     """The result of both stages, by SciPy, from 1 for every constant and from the start's initial values."""
     from scipy.optimize import minimize  # imported late: a search starts sooner
 
-    settings, (lower, upper), n_free = fitting.settings, fitting.unknown_limits(), fitting.layout.n_free
+    settings, (lower, upper), n_free = fitting.settings, fitting.unknown_limits, fitting.layout.n_free
     evaluations = 0
 
     def solution(x: np.ndarray) -> StageResult:

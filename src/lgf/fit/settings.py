@@ -84,13 +84,8 @@ class Fitting(NamedTuple):
     upper: np.ndarray
     layout: Layout
     unknowns: Unknowns
+    unknown_limits: tuple[np.ndarray, np.ndarray]  # (lower, upper) of the unknowns: free constants, then initial values
     varying: tuple[Varying, ...] = ()
-
-    def unknown_limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """(lower, upper) of the unknowns: free constants, then initial values."""
-        wide = np.full(self.target.n_unknown, 1e8)
-        owner = self.layout.owner
-        return np.concatenate([self.lower[owner], -wide]), np.concatenate([self.upper[owner], wide])
 
     def unknown_starts(self, constants: np.ndarray) -> np.ndarray:
         """Starts [s, P] of the unknowns from starts [s, p] of the constants, with guessed initial values."""
@@ -124,8 +119,12 @@ def make_fitting(
     if len(target.experiment) > len(layout.source):
         layout = replace(layout, source=layout.source[target.experiment])
     unknowns = unknowns_of(layout, target, sharing.varying)
-    limits = _limits(compiled, target, bounds)
-    return Fitting(skeleton, compiled, target, settings, *limits, layout, unknowns, sharing.varying)
+    lower, upper = _limits(compiled, target, bounds)
+    wide = np.full(target.n_unknown, 1e8)
+    limits = np.concatenate([lower[layout.owner], -wide]), np.concatenate([upper[layout.owner], wide])
+    return Fitting(
+        skeleton, compiled, target, settings, lower, upper, layout, unknowns, limits, sharing.varying
+    )  # fmt: skip
 
 
 def steps_needed(oscillations: float, rtol: float) -> int:

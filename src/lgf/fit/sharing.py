@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Layout:
         """The free constants of the constants [E, p]."""
         return by_experiment[np.maximum(self.experiment, 0), self.owner]
 
-    @property
+    @cached_property
     def mean(self) -> np.ndarray:
         """The matrix [p, free] from the free constants to the constants, averaged over the experiments."""
         n_experiments, p = self.source.shape

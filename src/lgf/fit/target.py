@@ -56,7 +56,12 @@ class Target:
         """The number of experiments."""
         return len(self.record.first) - 1
 
-    @property
+    @cached_property
+    def first_segments(self) -> np.ndarray:
+        """The first segment of each experiment."""
+        return np.unique(self.experiment, return_index=True)[1]
+
+    @cached_property
     def with_highest(self) -> bool:
         """Whether a highest derivative was measured."""
         return any(column >= self.frame.dimension for column in self.measured)

@@ -1,6 +1,7 @@
 """The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, with growing windows and restarts."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,9 +104,8 @@ def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -
 
 
 def _fitted(fitting: Fitting, starts: np.ndarray, windows: np.ndarray, search: Search) -> StageResult:
-    lower, upper = fitting.unknown_limits()
-    flow, record = fitting.compiled.flow, fitting.target.record
-    return StageResult(*fit_trajectory(flow, record, fitting.unknowns, windows, starts, lower, upper, search))
+    flow, record, limits = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
+    return StageResult(*fit_trajectory(flow, record, fitting.unknowns, windows, starts, *limits, search))
 
 
 def shoot(
@@ -161,12 +161,7 @@ def _in_segments(fitting: Fitting, x: np.ndarray) -> StageResult:
         hopeless_loss=np.inf,
         budget=settings.steps_per_fit,
     )
-    lower, upper = fitting.unknown_limits()
-    return StageResult(
-        *fit_trajectory(
-            fitting.compiled.flow, target.record, fitting.unknowns, target.windows(), x[None, :], lower, upper, search
-        )
-    )
+    return _fitted(fitting, x[None, :], target.windows(), search)
 
 
 def _length(target: Target, result: StageResult) -> float:
@@ -178,11 +173,18 @@ def _length(target: Target, result: StageResult) -> float:
 
 def _other_starts(fitting: Fitting, starts: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Eight starts for a second try: the best so far, ones, absolute values, other signs and scales."""
-    p = fitting.layout.n_free
-    rows = [starts[0, :p], x[:p], np.ones(p), np.abs(starts[0, :p]), 0.3 * starts[0, :p]]
+    p, first = fitting.layout.n_free, starts[0]
+    rows = [first[:p], x[:p], np.ones(p), np.abs(first[:p]), 0.3 * first[:p]]
     rows += [starts[k, :p] for k in range(1, min(len(starts), 3))]
-    missing = LANES - len(rows)
-    draws = halton(2 * p, missing)
-    signs, scales = np.where(draws[:, :p] < 0.5, -1.0, 1.0), 10.0 ** (2.0 * draws[:, p:] - 1.0)
-    constants = np.vstack([*rows, starts[0, :p] * signs * scales])
-    return np.hstack([constants, np.tile(fitting.target.initial_guess(), (LANES, 1))])
+    others = np.empty((LANES, len(first)))
+    others[: len(rows), :p] = rows
+    others[len(rows) :, :p] = first[:p] * _factors(p, LANES - len(rows))
+    others[:, p:] = first[p:]  # the first guess of the initial values
+    return others
+
+
+@lru_cache(maxsize=64)
+def _factors(p: int, n: int) -> np.ndarray:
+    """Factors [n, p] of other signs and scales."""
+    draws = halton(2 * p, n)
+    return np.where(draws[:, :p] < 0.5, -1.0, 1.0) * 10.0 ** (2.0 * draws[:, p:] - 1.0)

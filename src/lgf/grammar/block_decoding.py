@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.compilation import CACHED
+from lgf.compilation import CACHED, njit
 from lgf.grammar.blocks import BLOCK, header_items
 from lgf.grammar.derivation import UNLIMITED
 from lgf.grammar.machine import derive

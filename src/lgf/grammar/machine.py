@@ -6,9 +6,8 @@ nonterminal is reserved, so a derivation always ends within its length.
 """
 
 import numpy as np
-from numba import njit
 
-from lgf.compilation import CACHED
+from lgf.compilation import CACHED, njit
 
 
 @njit(cache=CACHED, nogil=True)

@@ -6,10 +6,9 @@ one slot for all positions. Other header choices are identified by their positio
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.compilation import CACHED
+from lgf.compilation import CACHED, njit
 from lgf.grammar import Grammar
 from lgf.grammar.blocks import header_items
 from lgf.grammar.derivation import UNLIMITED

@@ -209,7 +209,7 @@ def execute(
             discovery = discover(
                 problem, grammar, request.settings,
                 proposers={**flow, **proposers},
-                seed=request.seed, warm=request.proposals, mapper=journal,
+                seed=request.seed, n_jobs=n_jobs, warm=request.proposals, mapper=journal,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
         except SystemError as error:

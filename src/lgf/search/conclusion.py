@@ -28,10 +28,11 @@ from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
 from lgf.search.noise_model import growth_of, leaves_pattern, reweighted, with_noise_model
 from lgf.search.objective import Criterion
-from lgf.search.prediction import with_prediction
+from lgf.search.prediction import continues, with_prediction
 from lgf.search.select import choose, confirmed, finalists, handicap_of, refined, simplest_equal
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.nested import simplest_nested
+from lgf.search.threads import Spread
 from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion
 
@@ -51,10 +52,14 @@ def conclude(
     completions: Sequence[Completion],
     evaluator: Evaluator,
     mapper: Mapper,
+    spread: Spread,
     languages: Sequence[Language | SystemLanguage],
     settings: DiscoverySettings,
 ) -> Conclusion:
-    """The conclusion from the candidates of a search. The paper's criterion chooses by its objective alone."""
+    """The conclusion from the candidates of a search. The paper's criterion chooses by its objective alone.
+
+    `mapper` maps fits, `spread` predictions.
+    """
     selection, growth = settings.selection, None
     best_ones = finalists(population, evaluator, mapper, selection, languages)
     simpler: list[Candidate] = []
@@ -89,12 +94,15 @@ def conclude(
         equals = [c for c in best_ones if c.objective <= best.objective + selection.indistinguishable]
         return Conclusion(Decision(best, Trust.UNTESTED, tuple(equals), ()), targets, growth)
     tools = Tools(
-        lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction),
+        lambda candidates: spread(
+            lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction), candidates
+        ),
         lambda candidates: refined(candidates, evaluator, mapper, selection),
         accept,
         targets[best.skeleton.frame].window,
         problem.variation,
         lambda c: leaves_pattern(c, targets[c.skeleton.frame]),
+        lambda c: continues(c, problem, targets[c.skeleton.frame]),
     )
     prediction = settings.prediction
     if problem.hidden:

@@ -1,8 +1,9 @@
 """The decision between description length and prediction, and the ladder of equations.
 
-The description length chooses, unless the predictions of its choice are refuted, or another equation predicts much
-better: then the simplest equation whose predictions are within 10 % of the best ones is chosen. Of a single record a
-better forecast is hardly a reason: the constants of a true equation may not be determined by its first part.
+The description length chooses, unless the predictions of its choice are refuted, another equation predicts much
+better, or nothing tests the choice and it blows up soon after the record: then the simplest equation whose
+predictions are within 10 % of the best ones is chosen. Of a single record a better forecast is hardly a reason: the
+constants of a true equation may not be determined by its first part.
 """
 
 import math
@@ -20,12 +21,13 @@ from lgf.search.prediction import PredictionSettings
 class Tools(NamedTuple):
     """What a decision needs of the problem at hand."""
 
-    predict: Callable[[Candidate], Candidate]  # the candidate with its prediction
+    predict: Callable[[Sequence[Candidate]], list[Candidate]]  # the candidates with their predictions
     refine: Callable[[Sequence[Candidate]], list[Candidate]]  # refits candidates that are no finalists
     accept: Callable[[Candidate], bool]  # the check by an independent solver
     window: tuple[float, float]  # first and last time of the data
     variation: float  # standard deviation of the data, relative to their root mean square
     leaves_pattern: Callable[[Candidate], bool] = lambda candidate: False  # whether its residuals are more than noise
+    continues: Callable[[Candidate], bool] = lambda candidate: True  # whether it does not blow up after the record
 
 
 class Trust(StrEnum):
@@ -105,23 +107,25 @@ def decide(
     `width` is the largest difference of description length that the data cannot resolve.
     """
     others = [c for c in others if not _among(c, finalists)]
-    best = tools.predict(best)
-    tested = [best if c.fit is best.fit else tools.predict(c) for c in finalists]
+    predicted = tools.predict([best, *(c for c in finalists if c.fit is not best.fit), *others])
+    best, rest = predicted[0], iter(predicted[1:])
+    tested = [best if c.fit is best.fit else next(rest) for c in finalists]
     trust = trust_in(best, settings, tools.variation)
-    everything = [*tested, *map(tools.predict, others)]
+    everything = [*tested, *rest]
     simpler = outdone_by(best, everything, settings)
     poor = simpler and (worthless(best, settings, tools.variation) or tools.leaves_pattern(best))
     if trust is not Trust.REFUTED and poor:
-        refitted = map(tools.predict, tools.refine(simpler))
+        refitted = tools.predict(tools.refine(simpler))
         best = next((c for c in sorted(refitted, key=_error) if tools.accept(c)), best)
         trust = trust_in(best, settings, tools.variation)
         tested = [best, *tested]
-    if trust is not Trust.REFUTED and not outpredicted(best, everything, tools, settings):
+    blows_up = trust is Trust.UNTESTED and not tools.continues(best)
+    if trust is not Trust.REFUTED and not blows_up and not outpredicted(best, everything, tools, settings):
         pool = unique([best, *everything])
         equals = tuple(c for c in tested if c.objective <= best.objective + width)
         return Decision(best, trust, equals, ladder(pool, best, settings))
-    pool = unique([best, *tested, *map(tools.predict, tools.refine(others))])
-    near = sorted(best_predictors(pool, tools.window, settings), key=lambda c: simplicity(c, settings))
+    pool = unique([best, *tested, *tools.predict(tools.refine(others))])
+    near = sorted(best_predictors(pool, tools, settings), key=lambda c: simplicity(c, settings))
     chosen = next((c for c in near if tools.accept(c)), best)
     equals = tuple(near) if chosen in near else (chosen, *near)
     return Decision(chosen, trust_in(chosen, settings, tools.variation), equals, ladder(pool, chosen, settings))
@@ -162,15 +166,13 @@ def outdone_by(
     ]
 
 
-def best_predictors(
-    pool: Sequence[Candidate], window: tuple[float, float], settings: PredictionSettings
-) -> list[Candidate]:
+def best_predictors(pool: Sequence[Candidate], tools: Tools, settings: PredictionSettings) -> list[Candidate]:
     """The equations whose predictions count as equal to the best ones.
 
-    Those whose dependence on time can be foreseen, such as those without time, are preferred if the best of them is not
-    much worse.
+    Those whose dependence on time can be foreseen, such as those without time, and that do not blow up soon after the
+    record are preferred if the best of them is not much worse.
     """
-    tame = [c for c in pool if foreseeable(c.skeleton, c.fit.values, window)]
+    tame = [c for c in pool if foreseeable(c.skeleton, c.fit.values, tools.window) and tools.continues(c)]
     smallest = min(map(_error, pool))
     if min(map(_error, tame), default=math.inf) <= settings.foreseeable_within * smallest:
         pool, smallest = tame, min(map(_error, tame))

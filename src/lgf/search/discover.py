@@ -26,10 +26,12 @@ from lgf.search.hidden.orientation import oriented
 from lgf.search.hidden.record import given_starts, widened, with_guessed_path, with_path_of
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
+from lgf.search.noise_model import growth_about_smoothed, reweighted
 from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
+from lgf.search.threads import on_threads
 from lgf.smoothing.complete import Completion, complete
 
 _UNEXPLAINED = 1.5  # times the loss of the estimated noise: a best equation that leaves more is not the last word
@@ -84,14 +86,19 @@ def discover(
 
     `proposers` are the proposers from outside `lgf.search`, by name: the user's own, and the flow of a trained model.
     The settings hold their shares. `warm` proposals (the user's equations, or the best of an earlier run) are fitted
-    first. KeyboardInterrupt ends the search early; the equation is then selected from the candidates so far.
+    first. `mapper` maps the fits, if they are not to be mapped over `n_jobs` threads. KeyboardInterrupt ends the search
+    early; the equation is then selected from the candidates so far.
     """
     started = time.monotonic()
     problem = condensed(problem, settings.condensation)
     frames = problem.frames
-    completions = tuple(
-        complete(o, frames[-1], settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)
-    )
+    completions = _completions(problem, settings)
+    growth = None
+    if len(problem.states) > 1 and not problem.hidden:
+        grows = growth_about_smoothed(problem, frames[-1], completions, settings.noise)
+        if grows is not None:
+            growth, variances = grows
+            problem = reweighted(problem, frames[-1], variances)
     if problem.hidden:
         completions = with_guessed_path(problem, frames[-1], completions)
     accuracy = settings.fit.accuracy * settings.fit.rtol
@@ -113,7 +120,8 @@ def discover(
         population.add(candidate)
     known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
     free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))
-    schedule = make_schedule(languages, searched.evaluator.targets, settings, seed, proposers, known)
+    spread = on_threads(n_jobs)
+    schedule = make_schedule(languages, searched.evaluator.targets, settings, seed, proposers, known, spread)
     limits = settings.search
     if limits.max_seconds is not None:
         limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
@@ -156,7 +164,7 @@ def discover(
         completions = with_path_of(population.best()[0], frames[-1], completions, targets, problem.hidden[0])
         targets = {frame: make_target(problem, frame, completions, accuracy=accuracy) for frame in frames}
         evaluator = replace(evaluator, targets=targets)
-    conclusion = conclude(population, problem, completions, evaluator, mapper, [*languages, *systems], settings)
+    conclusion = conclude(population, problem, completions, evaluator, mapper, spread, [*languages, *systems], settings)
     decision, hidden = conclusion.decision, None
     equals = decision.indistinguishable
     if problem.hidden:
@@ -176,7 +184,7 @@ def discover(
         problem=problem,
         completions=completions,
         targets=dict(conclusion.targets),
-        growth=conclusion.growth,
+        growth=growth if conclusion.growth is None else conclusion.growth,
         hidden=hidden,
         settings=settings,
         seed=seed,
@@ -185,3 +193,10 @@ def discover(
         population=population,
         versions={"lgf": __version__, "python": platform.python_version()},
     )
+
+
+def _completions(problem: Problem, settings: DiscoverySettings) -> tuple[Completion, ...]:
+    """The smoothed variables of each experiment."""
+    frame = problem.frames[-1]
+    observations = enumerate(problem.observations)
+    return tuple(complete(o, frame, settings.smoothing, problem.signals(e)) for e, o in observations)

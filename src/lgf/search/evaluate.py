@@ -19,7 +19,7 @@ from lgf.fit.settings import FitSettings
 from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Proposal
-from lgf.search.objective import ObjectiveSettings, objective
+from lgf.search.objective import Criterion, ObjectiveSettings, objective
 from lgf.solver.stability import StabilitySettings, assess
 
 
@@ -46,6 +46,20 @@ class Evaluator:
         except Contradiction:
             return None
         return proposal if skeleton == proposal.skeleton else replace(proposal, skeleton=skeleton, start=None)
+
+    def least_objective(self, proposal: Proposal) -> float:
+        """A bound below the objective: that of a fit as good as the solver and the rounded data allow."""
+        varying = proposal.sharing.varying or not isinstance(self.knowledge.vary, str)
+        if varying or self.objective.criterion is not Criterion.DESCRIPTION_LENGTH:
+            return -math.inf
+        target = self.targets[proposal.skeleton.frame]
+        floor = target.floor(self.fit.accuracy * self.fit.rtol)
+        several = len(target.frame.states) > 1
+        columns = [(int(target.column_counts[c]), floor) for c in target.measured] if several else []
+        return objective(
+            floor, 0.0, target.n_samples, proposal.skeleton.n_constants, proposal.bits, 0, target.n_unknown,
+            target.initial_length, settings=self.objective, columns=columns, floor=floor,
+        )  # fmt: skip
 
     def __call__(self, proposal: Proposal) -> Candidate:
         """The candidate: fitted constants, stability, objective."""

@@ -12,9 +12,13 @@ from pydantic import Field
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
+from lgf.search.threads import on_threads
 from lgf.settings.ranges import Count, Share, Weight
 
 _CHUNK = 8  # most fits of a job
+_WORTH_SENDING = 0.2  # seconds; to send a batch to other processes and its candidates back takes a good part of them
+_USUAL_FIT = 0.005  # seconds
+_AS_GOOD = 10.0  # units of description length: more than any set of equations that count as equal is wide
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,26 @@ Mapper = Callable[[Evaluator, Sequence[Proposal]], list[Candidate]]
 
 
 def joblib_map(n_jobs: int = 1) -> Mapper:
-    """A joblib mapper: threads by default, or the backend set by joblib.parallel_config."""
+    """A mapper: threads of this process, or the backend set by joblib.parallel_config for batches worth sending."""
+    threads, fit_seconds = on_threads(n_jobs), _USUAL_FIT
 
     def run(evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
+        nonlocal fit_seconds
         if n_jobs == 1 or len(proposals) < 2:
             return [evaluator(p) for p in proposals]
         from joblib import Parallel, delayed, effective_n_jobs  # imported late: one worker needs none of it
+        from joblib.parallel import get_active_backend
 
+        shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
+        if shared or len(proposals) * fit_seconds < _WORTH_SENDING:
+            began = time.perf_counter()
+            candidates = threads(evaluator, proposals)
+            fit_seconds = (time.perf_counter() - began) / len(proposals)
+            return candidates
+        # Processes get several fits at a time, because each time the data are sent along.
         size = max(1, min(_CHUNK, -(-len(proposals) // effective_n_jobs(n_jobs))))
         chunks = [proposals[i : i + size] for i in range(0, len(proposals), size)]
-        parts: Iterable[list[Candidate]] = Parallel(n_jobs=n_jobs, prefer="threads")(
+        parts: Iterable[list[Candidate]] = Parallel(n_jobs=n_jobs)(
             delayed(_evaluate_all)(evaluator, chunk) for chunk in chunks
         )  # type: ignore[assignment]
         return [candidate for part in parts for candidate in part]
@@ -114,26 +128,28 @@ def search(
     """
     population = Population() if population is None else population
     mapper = mapper or joblib_map()
-    started, evaluations, history = time.monotonic(), 0, []
+    started, evaluations, considered, history = time.monotonic(), 0, 0, []
     schedule = [proposer for proposer, times in proposers for _ in range(times)]
     improved, doubted = 0, _Doubt(doubtful)
     for number in count() if settings.iterations is None else range(settings.iterations):
         proposer = schedule[number] if number < len(schedule) else proposers[-1][0]
         planned = getattr(proposer, "in_batches", False)
-        n = settings.population if planned else settings.batch(evaluations)
+        n = settings.population if planned else settings.batch(considered)
         if settings.max_evaluations is not None:
             n = min(n, settings.max_evaluations - evaluations)
         out_of_time = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
         if n <= 0 or (out_of_time and len(population)):
             break
         fitted: list[Candidate] = []
+        seen = 0  # proposals, those without hope too
         # A proposer whose proposals depend on the fits of the last ones makes several batches in an iteration.
-        while len(fitted) < n and (not fitted or planned):
+        while seen < n and (not seen or planned):
             proposer.tell(population)
-            batch = _new_proposals(proposer, population, n - len(fitted), settings.most_asks, evaluator.admit)
+            batch = _new_proposals(proposer, population, n - seen, settings.most_asks, evaluator.admit)
             if not batch:
                 break
-            candidates = mapper(evaluator, batch)
+            seen += len(batch)
+            candidates = mapper(evaluator, _hopeful(batch, population, evaluator))
             for candidate in candidates:
                 population.add(candidate)
             fitted += candidates
@@ -142,22 +158,32 @@ def search(
         objectives = [c.objective for c in top]
         best, mean = min(objectives, default=0.0), sum(objectives) / max(len(objectives), 1)
         if last is None or best < last.best:
-            improved = evaluations + _place_of_best(fitted)
+            improved = considered + _place_of_best(fitted)
         evaluations += len(fitted)
-        settled = 0.0 if planned else settings.settled(evaluations, improved, doubtful=False)
+        considered += seen
+        settled = 0.0 if planned else settings.settled(considered, improved, doubtful=False)
         if settled == 1.0 and top and doubted(top[0]):
-            settled = settings.settled(evaluations, improved, doubtful=True)
+            settled = settings.settled(considered, improved, doubtful=True)
         seconds = time.monotonic() - started
         history.append(
             Iteration(number, type(proposer).__name__, len(fitted), evaluations, seconds, best, mean, settled)
         )
         if progress is not None:
             progress(history[-1], population)
-        few_new = len(fitted) <= settings.unique_tolerance * n
+        few_new = seen <= settings.unique_tolerance * n
         stagnant = last is not None and not _improved(last.top, mean, settings.top_tolerance)
         if number + 1 >= len(schedule) and ((few_new and stagnant) or settled == 1.0):
             break
     return population, history
+
+
+def _hopeful(batch: Sequence[Proposal], population: Population, evaluator: Evaluator) -> list[Proposal]:
+    """The proposals that could be as good as the best candidate if they fitted perfectly.
+
+    Without noise the best one does fit perfectly, and only simpler equations are worth a fit.
+    """
+    least = min((c.objective for c in population), default=math.inf)
+    return [p for p in batch if evaluator.least_objective(p) < least + _AS_GOOD]
 
 
 def _place_of_best(candidates: Sequence[Candidate]) -> int:

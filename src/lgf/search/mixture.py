@@ -19,6 +19,7 @@ from lgf.search.proposers.components import ComponentProposer
 from lgf.search.proposers.hidden import HiddenProposer
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.settings import DiscoverySettings
+from lgf.search.threads import Spread, alone
 
 # Makes a proposer for the languages and targets; None if it cannot propose anything for them.
 MakeProposer = Callable[[Sequence[Language], Mapping[Frame, Target], DiscoverySettings, int], Proposer | None]
@@ -42,12 +43,12 @@ PROPOSERS: dict[str, MakeProposer] = {
 
 
 # For frames of several states.
-MakeSystemProposer = Callable[[SystemLanguage, Target, RowKnowledge, DiscoverySettings], Proposer | None]
+MakeSystemProposer = Callable[[SystemLanguage, Target, RowKnowledge, DiscoverySettings, Spread], Proposer | None]
 SYSTEM_PROPOSERS: dict[str, MakeSystemProposer] = {
-    "components": lambda language, target, known, settings: (
-        ComponentProposer(language, target, known, settings.components) if known.hidden is None else None
+    "components": lambda language, target, known, settings, spread: (
+        ComponentProposer(language, target, known, settings.components, spread) if known.hidden is None else None
     ),
-    "hidden": lambda language, target, known, settings: (
+    "hidden": lambda language, target, known, settings, spread: (
         None if known.hidden is None else HiddenProposer(language, target, known, settings.hidden)
     ),
 }
@@ -88,6 +89,7 @@ def make_schedule(
     seed: int,
     own: Mapping[str, MakeProposer],
     systems: Sequence[tuple[SystemLanguage, RowKnowledge]] = (),
+    spread: Spread = alone,
 ) -> list[tuple[Proposer, int]]:
     """Pairs (proposer, iterations): the first list, then the mixture of the proposers by their shares.
 
@@ -110,7 +112,7 @@ def make_schedule(
             if not systems:
                 return None
             ((language, known),) = systems
-            return SYSTEM_PROPOSERS[name](language, targets[language.frame], known, settings)
+            return SYSTEM_PROPOSERS[name](language, targets[language.frame], known, settings, spread)
         if name not in makers or (not languages and (name in PROPOSERS or name in TRAINED)):
             return None
         return makers[name](languages, targets, settings, seed)

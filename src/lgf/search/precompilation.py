@@ -4,7 +4,6 @@ Whoever runs lgf for the first time waits for it. The kernels are independent of
 each process takes the next one; `python -m lgf.search.precompilation` is such a process.
 """
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import numpy as np
 from lgf.compilation import CACHED, is_cached
 from lgf.grammar import load_grammar, sample
 from lgf.grammar.machine import draw_all
+from lgf.search.threads import processors
 from lgf.solver.kernels import integrator, machine, projections, residual, trajectory_fit
 
 _MOST_PROCESSES = 4  # more would wait for the longest kernel
@@ -64,8 +64,7 @@ def precompile(report: Callable[[str], None] = lambda name: None) -> None:
     waiting: SimpleQueue[str] = SimpleQueue()
     for name in KERNELS:
         waiting.put(name)
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(processors, _MOST_PROCESSES)
+    count = min(processors(), _MOST_PROCESSES)
     command = [sys.executable, "-m", "lgf.search.precompilation"]
     helpers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)

@@ -29,8 +29,11 @@ from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.systems.amplification import disturbance_growth
 from lgf.settings.ranges import Count, Positive, Share, Weight
 from lgf.smoothing.complete import Completion
+from lgf.solver.solve import solve
+from lgf.solver.trajectory import SolveStatus
 
 _RTOL = 1e-6  # of the solutions that are compared with the data
+_CONTINUED = 1.0 / 3.0  # of the record, after its end
 _LEAST_FREEDOM = 0.1  # share of the residuals that unknowns leave at least
 
 
@@ -147,6 +150,21 @@ def with_prediction(
     least = math.sqrt(target.floor(fit.accuracy * fit.rtol))
     later, others = (None if e is None else max(e, least) for e in (forecast.relative, left_out.relative))
     return replace(candidate, prediction=Prediction(later, others, surprise, growth))
+
+
+def continues(candidate: Candidate, problem: Problem, target: Target) -> bool:
+    """Whether no solution blows up soon after the last sample; not examined with inputs, which are not known there."""
+    if problem.inputs:
+        return True
+    for e, observation in enumerate(problem.observations):
+        first, last = observation.t[0], observation.t[-1]
+        t = np.linspace(first, last + _CONTINUED * (last - first), 50)
+        branch = float(target.record.root[e]), float(target.record.root_slope[e])
+        system, start = candidate.fit.system(target, e), tuple(candidate.fit.initial[e])
+        solution = solve(system, start, t, branch=branch, rtol=_RTOL, limit=target.record.limit)
+        if solution.status is not SolveStatus.OK:
+            return False
+    return True
 
 
 def _forecasts(

@@ -24,7 +24,7 @@ from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper
 from lgf.search.objective import Criterion
 from lgf.search.proposers.basic import propose
-from lgf.search.round_constants import RoundSettings, with_round_constants
+from lgf.search.round_constants import RoundSettings, with_round_constants, without_phases
 from lgf.settings.ranges import Count, Positive, Weight
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve
@@ -85,9 +85,9 @@ def finalists(
     for c in best:
         language = by_frame.get(c.skeleton.frame)
         simpler += _without_functions_of_time(c, language)
-        rounded = with_round_constants(c, settings.rounding)
-        if rounded is not None and isinstance(language, Language):
-            simpler.append(_proposed(rounded, language))
+        for rounded in (with_round_constants(c, settings.rounding), without_phases(c)):
+            if rounded is not None and isinstance(language, Language):
+                simpler.append(_proposed(rounded, language))
     # Simplified structures are refitted too, even if the search fitted them before.
     refitted = {c.skeleton.structure for c in best}
     possible = [p for p in simpler if p is not None and evaluator.admit(p) is not None]
@@ -109,8 +109,10 @@ def refined(
     A fit in segments has a start of its own, and is only refitted from its constants.
     """
     patient = replace(evaluator, fit=settings.refit, refining=True)
-    again = iter(mapper(patient, [c.proposal for c in candidates if c.proposal.shooting is None]))
-    polished = mapper(patient, [_polished(c, evaluator.targets[c.skeleton.frame]) for c in candidates])
+    anew = [c.proposal for c in candidates if c.proposal.shooting is None]
+    further = [_polished(c, evaluator.targets[c.skeleton.frame]) for c in candidates]
+    refitted = mapper(patient, [*anew, *further])
+    again, polished = iter(refitted[: len(anew)]), refitted[len(anew) :]
     pairs = zip(candidates, polished, strict=True)
     fits = [(c, p) if c.proposal.shooting is not None else (c, next(again), p) for c, p in pairs]
     return [min(own, key=lambda c: c.objective) for own in fits]

@@ -214,15 +214,19 @@ def run(program: Program, values: np.ndarray, t: np.ndarray, columns: np.ndarray
 
 
 def exponential(matrices: np.ndarray) -> np.ndarray:
-    """The exponential of each matrix [N, n, n], by scaling and squaring. SciPy's is slow for many small matrices."""
+    """The exponential of each matrix [N, n, n], by scaling and squaring; not finite where it overflows.
+
+    SciPy's is slow for many small matrices.
+    """
     squarings = max(0, int(np.ceil(np.log2(max(float(np.abs(matrices).sum(axis=2).max()), 1e-300)))) + 2)
     scaled = matrices / 2.0**squarings
     result = term = np.broadcast_to(np.eye(matrices.shape[1]), matrices.shape)
     for k in range(1, 9):
         term = term @ scaled / k
         result = result + term
-    for _ in range(squarings):
-        result = result @ result
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(squarings):
+            result = result @ result
     return np.ascontiguousarray(result)
 
 

@@ -15,10 +15,12 @@ from lgf.language.projections import n_features
 from lgf.language.term_table import term_table
 from lgf.latent.rule_flow import RuleFlow
 from lgf.training.examples import Examples, load_examples, make_examples, save_examples
-from lgf.training.loop import Progress, fit
+from lgf.training.loop import fit
 from lgf.training.pairs import PairMaker, PairRecipe
+from lgf.training.progress import Progress
 from lgf.training.recipe import ConditionalRecipe
 from lgf.training.rule_net import RuleLoss, RuleNet
+from lgf.training.stage_times import StageTimes
 
 Report = Callable[[Progress], None]
 
@@ -33,7 +35,12 @@ def require_conditional(grammar: Grammar) -> None:
 
 
 def simulate(
-    grammar: Grammar, recipe: PairRecipe, summands: int, folder: Path, progress: Report | None = None
+    grammar: Grammar,
+    recipe: PairRecipe,
+    summands: int,
+    folder: Path,
+    times: StageTimes,
+    progress: Report | None = None,
 ) -> Examples:
     """The examples of the recipe's pairs. A chunk is a file in the folder, and is not made again."""
     maker = PairMaker(grammar, recipe)
@@ -44,7 +51,7 @@ def simulate(
         if file.is_file():
             continue
         size = min(recipe.chunk, recipe.size - number * recipe.chunk)
-        with np.errstate(all="ignore"):
+        with times.stage("pairs"), np.errstate(all="ignore"):
             save_examples(file, make_examples(grammar, maker.chunk(number, size), summands))
         made += 1
         if progress is not None:
@@ -60,26 +67,28 @@ def train_conditional(
     summands: int,
     seed: int,
     work: Path,
+    times: StageTimes,
     progress: Report | None = None,
 ) -> tuple[RuleFlow, dict[str, Any]]:
     """(the trained flow, what to store about it); sentences have up to so many summands.
 
     The last pairs of the recipe are for validation only.
     """
-    examples = simulate(grammar, recipe.pairs, summands, work / "pairs", progress)
+    examples = simulate(grammar, recipe.pairs, summands, work / "pairs", times, progress)
     held_out = max(1, round(recipe.held_out * len(examples)))
     n_train = len(examples) - held_out
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        net = RuleNet(grammar, recipe.network, *n_features(term_table(grammar)))
-    net.scale(examples.rows(np.arange(n_train)))
-    loss = RuleLoss(net, examples)
-    rows = torch.arange(n_train, len(examples))
-    prior = _bits(loss, rows, 0.0)
-    fit(
-        net, loss, n_train, held_out, recipe.training, seed, "conditional flow",
-        checkpoint=work / "conditional.safetensors", progress=progress,
-    )  # fmt: skip
+    with times.stage("conditional flow"):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = RuleNet(grammar, recipe.network, *n_features(term_table(grammar)))
+        net.scale(examples.rows(np.arange(n_train)))
+        loss = RuleLoss(net, examples)
+        rows = torch.arange(n_train, len(examples))
+        prior = _bits(loss, rows, 0.0)
+        fit(
+            net, loss, n_train, held_out, recipe.training, seed, "conditional flow",
+            checkpoint=work / "conditional.safetensors", progress=progress,
+        )  # fmt: skip
     metrics = {"pairs": n_train, "held_out": held_out, "grammar_bits": prior, "bits": _bits(loss, rows, 1.0)}
     return net.flow(), {"recipe": asdict(recipe), "metrics": metrics}
 

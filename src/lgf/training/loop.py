@@ -12,24 +12,12 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from lgf.training.progress import Progress
 from lgf.training.recipe import TrainingRecipe
 
 PLATEAU_FACTOR = 0.9
 PLATEAU_FLOOR = 0.1
 LARGEST_GRADIENT = 0.5
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Progress of a training after an epoch. For the corpus, epochs count sentences and there is no loss."""
-
-    stage: str
-    epoch: int
-    epochs: int
-    loss: float | None
-    validation_loss: float | None
-    exact: float | None
-    seconds_left: float
 
 
 @dataclass

@@ -13,6 +13,7 @@ from lgf.latent.rule_flow import RuleFlowSettings
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.settings.toml_tables import described, read_table
 from lgf.training.pairs import PairRecipe
+from lgf.training.system_simulation import SystemSimulation
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,35 @@ class Recipe:
     conditional: ConditionalRecipe | None = None
 
 
-def load_recipe(path: str | Path) -> Recipe:
-    """The recipe in the file; LgfError names the first wrong key. A grammar path is relative to the file."""
+@dataclass(frozen=True)
+class RowSettings:
+    """The simulated systems of a ranking of right-hand sides, of which `held_out` validate, and its penalty."""
+
+    systems: Count = 1000
+    chunk: Count = 25
+    simulation: SystemSimulation = SystemSimulation()
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    penalty: Weight = 1.0  # on the squared weights of the scaled features
+
+
+@dataclass(frozen=True)
+class RowRecipe:
+    """All settings of the training of a ranking of the right-hand sides of systems."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    grammar: str
+    seed: Tally = 0
+    rows: RowSettings = RowSettings()
+
+
+def load_recipe(path: str | Path) -> Recipe | RowRecipe:
+    """The recipe in the file; LgfError names the first wrong key. A grammar path is relative to the file.
+
+    A recipe with a table [rows] is one of a ranking of right-hand sides.
+    """
     file = Path(path)
-    recipe = described(Recipe, read_table(file), file.name)
+    table = read_table(file)
+    recipe = described(RowRecipe if "rows" in table else Recipe, table, file.name)
     beside = file.parent / recipe.grammar
     try:
         there = beside.is_file()

@@ -286,6 +286,7 @@ def _workspace(order: int, registers: int) -> Workspace:
     """Memory that every solve of this size uses again."""
     return Workspace(
         np.zeros((registers, LANES)),
+        np.zeros((registers, WIDE)),
         np.zeros((N_WORK, LANES)),
         np.zeros((N_STAGES, order, LANES)),
         np.zeros((POINTS, order + 1, LANES)),

@@ -26,9 +26,11 @@ from lgf.networks.autoencoder import autoencoder_loss, new_autoencoder
 from lgf.networks.block_autoencoder import BlockAutoencoder
 from lgf.networks.trained_weights import arrays, to_denoiser, to_predictor
 from lgf.training.conditional import require_conditional, train_conditional
-from lgf.training.loop import Progress, fit
+from lgf.training.loop import fit
 from lgf.training.model_metrics import measure, skeleton
+from lgf.training.progress import Progress
 from lgf.training.recipe import Recipe, load_recipe
+from lgf.training.stage_times import FILE, StageTimes
 
 Report = Callable[[Progress], None]
 CHECKED = 500
@@ -41,12 +43,15 @@ def train(
     resume: bool = False,
     progress: Report | None = None,
 ) -> ModelBundle:
-    """The model that the recipe describes, saved in folder `out`; intermediate files are in `out`/work.
+    """The model that the recipe describes, saved in folder `out` with the seconds of each stage in times.json.
 
+    Intermediate files are in `out`/work.
     With `resume` the training continues from the corpus and checkpoints there. The result is the same as without
     interruption.
     """
     plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    if not isinstance(plan, Recipe):
+        raise LgfError("this is a recipe of a ranking of right-hand sides; train it by lgf.row_training.train_rows.")
     try:
         grammar = load_grammar(plan.grammar)
     except FileNotFoundError as error:
@@ -58,26 +63,34 @@ def train(
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
-    corpus = _corpus(plan, grammar, work / "corpus", progress)
+    times = StageTimes(work / FILE)
+    with times.stage("corpus"):
+        corpus = _corpus(plan, grammar, work / "corpus", progress)
     n_held_out = max(1, round(plan.corpus.held_out * len(corpus)))
-    autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
-    tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
-    denoiser = train_denoiser(plan, autoencoder, tokens, n_held_out, work, progress)
-    predictors = train_predictors(plan, autoencoder, denoiser, tokens, corpus, n_held_out, work, progress)
+    with times.stage("autoencoder"):
+        autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
+        tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
+    with times.stage("denoiser"):
+        denoiser = train_denoiser(plan, autoencoder, tokens, n_held_out, work, progress)
+    with times.stage("predictors"):
+        predictors = train_predictors(plan, autoencoder, denoiser, tokens, corpus, n_held_out, work, progress)
     bundle = ModelBundle(
         plan.name, grammar, plan.autoencoder, autoencoder, denoiser, predictors,
         recipe=asdict(plan), metrics={}, seed=plan.seed, versions=_versions(),
     )  # fmt: skip
-    plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
+    with times.stage("autoencoder without behaviour"):
+        plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
     if plan.conditional is not None:
         most = max(1, extent(grammar, unpad(grammar, corpus.derivations)).summands)
-        conditional, facts = train_conditional(plan.conditional, grammar, most, plan.seed, work, progress)
+        conditional, facts = train_conditional(plan.conditional, grammar, most, plan.seed, work, times, progress)
         save_rule_flow(conditional, out, {**facts, "versions": _versions()})
     save_bundle(bundle, out)
     # The metrics are those of the stored half-precision weights.
     bundle = load_bundle(out)
-    bundle = replace(bundle, metrics=measure(bundle, corpus, n_held_out, plain))
+    with times.stage("metrics"):
+        bundle = replace(bundle, metrics=measure(bundle, corpus, n_held_out, plain))
     save_bundle(bundle, out)
+    shutil.move(work / FILE, Path(out) / FILE)
     shutil.rmtree(work)
     return bundle
 

@@ -4,7 +4,8 @@ The plan is a sequence of batches; each depends on the fits of the one before:
 
 1. terms of each row are selected in integral form along the smoothed states (`systems.component_lists`);
 2. combinations of these right-hand sides, best first, are fitted in short segments;
-3. each row of the best system is exchanged for others of its list, and for the cheapest of the language;
+3. each row of the best system is exchanged for others of its list, which a trained ranking orders
+   (`systems.row_ranking`), and for the cheapest of the language;
 4. the best go on to longer segments, as far as the record can be followed;
 5. the noise of each state is taken from the best fit, terms are selected again along its trajectory, and changes are
    ranked by linear responses (`systems.repair`), until nothing improves.
@@ -36,13 +37,13 @@ from lgf.search.systems.component import (
     fitted_components,
     propose_components,
 )
-from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
+from lgf.search.systems.component_lists import CHEAP_KAPPA, ComponentSelection, SelectionOfTermsSettings
 from lgf.search.systems.conservation import closures
 from lgf.search.systems.repair import RepairSettings, moves
+from lgf.search.systems.row_ranking import load_row_ranking
 from lgf.search.systems.term_grid import GridSettings, TermGrid, make_term_grid
+from lgf.search.threads import Spread, alone
 from lgf.settings.ranges import Count, Tally, Weight
-
-_CHEAP_KAPPA = 10.0  # noise model of the constants of cheap right-hand sides
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,14 @@ class ComponentSettings:
 
     terms: GridSettings = GridSettings()
     selection: SelectionOfTermsSettings = SelectionOfTermsSettings()
+    ranked: bool = True  # the first lists by the trained ranking
     repair: RepairSettings = RepairSettings()
     segments: tuple[Count, ...] = (8, 24)  # of the first fits; the next number if none explains the record
     descent: tuple[Count, ...] = (8, 2, 1)  # segments of the later ones
     combinations: Count = 40
     swept: Count = 25  # right-hand sides tried in a row of the best system
     swept_widely: Count = 120  # the same if no system can follow the record in longer segments
-    cheap: Tally = 60  # cheapest right-hand sides of a row
+    cheap: Tally = 60  # cheapest right-hand sides of a row, whatever the lists say of them
     sweeps: Count = 2  # over all rows and both, as long as the improvement is large
     large_improvement: Weight = 10.0
     steps: Count = 4_500_000  # of the integrator in all fits; then the plan ends
@@ -101,8 +103,10 @@ class ComponentProposer:
         target: Target,
         known: RowKnowledge,
         settings: ComponentSettings = ComponentSettings(),
+        spread: Spread = alone,
     ):
         self._language, self._target, self._known, self._settings = language, target, known, settings
+        self._spread = spread
         self._n = len(language.frame.states)
         self._noise: tuple[float, ...] | None = None
         self._fitted: dict[int, dict[str, _Fitted]] = {}  # by the last number of segments, then by structure
@@ -161,8 +165,8 @@ class ComponentProposer:
         """The plan: batches of proposals, each made when the results of the one before are known."""
         settings, target = self._settings, self._target
         terms = make_term_grid(self._language, target, settings.terms)
-        selection = ComponentSelection(self._language, target, terms, target.columns, settings.selection)
-        lists: Lists = selection.lists(range(self._n))
+        selection = self._selection(terms, target.columns)
+        lists = self._first_lists(selection)
         if not all(lists.values()):
             return
         short = settings.segments[0]
@@ -178,13 +182,16 @@ class ComponentProposer:
         for number in range(settings.sweeps):
             before = self._best(short)[0]
             if number > 0:
-                selection, lists = self._selected_again(before, short, terms, selection, lists)
-            yield from self._cheapest(selection, short)
-            yield from self._sweep(lists, short, settings.swept)
+                selection, lists = self._selected_again(before, short, terms, lists) or (selection, lists)
+            stages = self._sweep(lists, short, settings.swept), self._cheapest(selection, short)
+            # Ranked lists have most of the cheapest right-hand sides in their place.
+            for batches in stages if settings.ranked else reversed(stages):
+                yield from batches
             if self._reweigh(self._best(short)[0]):
                 yield self._again(short)
             if self._best(short)[0].candidate.objective > before.candidate.objective - settings.large_improvement:
                 break
+        del selection  # it holds much memory
         level = yield from self._lengthened(short, settings.descending)
         if level == short and self._descent(self._best(short)[0]):
             # Equations that cannot follow a record which is not chaotic are imitations: the whole lists are tried.
@@ -197,7 +204,7 @@ class ComponentProposer:
                 yield self._again(level)
                 before = self._best(level)[0]
             if number < settings.second_passes:
-                _, lists = self._selected_again(before, level, terms, selection, lists)
+                lists = (self._selected_again(before, level, terms, lists) or (None, lists))[1]
                 yield from self._sweep(lists, level, settings.second_swept)
             for f in self._best(level, settings.repair.candidates):
                 structure = f.candidate.skeleton.structure
@@ -213,6 +220,18 @@ class ComponentProposer:
             if after > before.candidate.objective - settings.improvement:
                 break
 
+    def _selection(self, terms: TermGrid, columns: np.ndarray) -> ComponentSelection:
+        """The selection of terms along these columns."""
+        settings = self._settings.selection
+        return ComponentSelection(self._language, self._target, terms, columns, settings, self._spread)
+
+    def _first_lists(self, selection: ComponentSelection) -> Lists:
+        """The lists of right-hand sides along the smoothed states."""
+        if not self._settings.ranked:
+            return selection.lists(range(self._n))
+        ranking = load_row_ranking()
+        return {row: ranking.ranked(evidence) for row, evidence in selection.evidence(range(self._n)).items()}
+
     def _lengthened(self, short: int, most: int) -> Generator[list[_Trial], None, int]:
         """Batches with the best systems in longer segments; the last number of segments that was no worse."""
         level = short
@@ -225,13 +244,16 @@ class ComponentProposer:
         return level
 
     def _selected_again(
-        self, best: _Fitted, level: int, terms: TermGrid, selection: ComponentSelection, lists: Lists
-    ) -> tuple[ComponentSelection, Lists]:
-        """The selection of terms along the solution of a system, and its lists joined with the former ones."""
+        self, best: _Fitted, level: int, terms: TermGrid, lists: Lists
+    ) -> tuple[ComponentSelection, Lists] | None:
+        """The selection of terms along the solution of a system, and its lists joined with the former ones.
+
+        None if the system has no solution.
+        """
         columns = solved_columns(best.candidate, self._weighted(level))
         if columns is None:
-            return selection, lists
-        second = ComponentSelection(self._language, self._target, terms, columns, self._settings.selection)
+            return None
+        second = self._selection(terms, columns)
         fresh = second.lists(range(self._n), self._settings.second_kappas)
         return second, {i: joined(fresh[i], lists[i]) for i in range(self._n)}
 
@@ -267,7 +289,7 @@ class ComponentProposer:
                 continue
             components = []
             for structure in islice(self._language.structures(row), self._settings.cheap):
-                fit = selection.fitted(row, structure.terms, _CHEAP_KAPPA) if structure.divisor == ONE else None
+                fit = selection.fitted(row, structure.terms, CHEAP_KAPPA) if structure.divisor == ONE else None
                 if fit is not None:
                     components.append(fit[1])
             yield self._exchanging(row, components, level, "cheap")

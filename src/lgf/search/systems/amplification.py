@@ -36,6 +36,8 @@ def amplification(candidate: Candidate, target: Target) -> float:
     for begin, end in pairwise(first):
         own = A[begin:end]
         steps = exponential(0.5 * (own[1:] + own[:-1]) * np.diff(target.t[begin:end])[:, None, None])
+        if not np.all(np.isfinite(steps)):
+            return math.inf
         product, shift = np.eye(n), 0.0
         for step in steps:
             product = step @ product

@@ -16,6 +16,7 @@ from lgf.expression.tree import MINUS_ONE, Expression, power
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.search.systems.component import Component
+from lgf.search.systems.integral_form import Needed
 from lgf.search.systems.term_grid import values_inside
 from lgf.settings.ranges import Count, Tally
 from lgf.solver.kernels.beam import BeamOptions, Columns, make_pool, select_terms
@@ -37,7 +38,9 @@ class DenominatorSettings:
 class DividedTerms:
     """Terms over every divisor with constants from its grid, integrated along a trajectory."""
 
-    def __init__(self, language: SystemLanguage, target: Target, grid: Grid, settings: DenominatorSettings):
+    def __init__(
+        self, language: SystemLanguage, target: Target, grid: Grid, needed: Needed, settings: DenominatorSettings
+    ):
         self._language, self._settings = language, settings
         rows = [row for row, own in enumerate(language.rows) if own.known is None]
         self._numerators = tuple(dict.fromkeys(t for row in rows for t in self._cheapest(row)))
@@ -53,15 +56,15 @@ class DividedTerms:
                 below = np.broadcast_to(evaluate(divisor, environment, values), shape)
                 if np.all(np.isfinite(below)) and np.abs(below).min() > 0.0:
                     self._choices.append((divisor, values))
-                    parts.append(_integrals(above / below, grid))
-        self._integrals = np.concatenate(parts) if parts else _integrals(above[:0], grid)
+                    parts.append(needed.of(_integrals(above / below, grid)))
+        self._integrals = np.concatenate(parts) if parts else needed.of(_integrals(above[:0], grid))
 
     def _cheapest(self, row: int) -> list[Expression]:
         plain = [t.expression for t in self._language.terms(row) if n_constants(t.expression) == 0]
         return plain[: self._settings.numerators]
 
     def whitened(self, filtered: Rows) -> np.ndarray:
-        """The whitened rows [choice, numerator, row]."""
+        """The whitened rows [choice, numerator, row]; `filtered` is for the needed places."""
         out = np.empty((len(self._integrals), len(filtered.sample)))
         whiten(self._integrals, filtered, out)
         return out.reshape(len(self._choices), len(self._numerators), len(filtered.sample))

@@ -1,6 +1,8 @@
 """The integral form of the equations along a smooth trajectory: what is measured, and how its noise is whitened."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from lgf.fit.target import Target
 from lgf.solver.kernels.integral_form import NODES, Grid, Rows, integrate_terms, whiten
 from lgf.solver.kernels.machine import Programs
 
+_TOGETHER = 64  # terms that are integrated at a time
 _USUAL_SAMPLES = 150  # of the records for which the kappas were chosen
 
 
@@ -86,7 +89,8 @@ def measured_rows(target: Target, most_rows: int) -> list[MeasuredRows]:
                 if not target.complete[begin]:  # terms cannot be evaluated where a state was not measured
                     continue
                 present = begin + np.flatnonzero(record.weight[begin:end, c] > 0)[::stride]
-                scale = np.sqrt(record.weight[present, c] / largest)
+                # Errors of the smooth trajectory do not shrink where the noise does: samples of a column count alike.
+                scale = np.full(len(present), np.sqrt(np.median(record.weight[present, c]) / largest))
                 block = np.full(len(present), len(parts))
                 parts.append((present, np.full(len(present), depth), scale, block))
         sample, depth, scale, block = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -146,13 +150,41 @@ def _nuisance(target: Target, rows: MeasuredRows, filtered: Rows, experiment: np
     return np.ascontiguousarray(basis[s > 1e-9 * s[0]])
 
 
+class Needed(NamedTuple):
+    """The places of integrals that some state was measured at; the others need not be stored."""
+
+    depth: np.ndarray
+    sample: np.ndarray
+
+    def of(self, integrals: np.ndarray) -> np.ndarray:
+        """The integrals [column, depth, sample] at these places."""
+        return integrals[:, self.depth[:, None], self.sample]
+
+    def rows(self, rows: Rows) -> Rows:
+        """The rows for integrals at these places."""
+        return rows._replace(
+            depth=np.searchsorted(self.depth, rows.depth), sample=np.searchsorted(self.sample, rows.sample)
+        )
+
+
+def needed_places(rows: Sequence[MeasuredRows]) -> Needed:
+    """The places of the rows of all states."""
+    depth, sample = np.concatenate([r.depth for r in rows]), np.concatenate([r.sample for r in rows])
+    return Needed(np.unique(depth), np.unique(sample))
+
+
 def integrals_of(
-    programs: Programs, owner: np.ndarray, values: np.ndarray, grid: Grid, largest: float = 1e12
-) -> np.ndarray:
-    """The integrals [column, depth, sample] of the terms along the trajectory."""
-    out = np.zeros((len(owner), grid.n_depths, len(grid.node)))
-    integrate_terms(programs, owner, values, grid, largest, out)
-    return out
+    programs: Programs, owner: np.ndarray, values: np.ndarray, grid: Grid, needed: Needed, largest: float = 1e12
+) -> tuple[np.ndarray, np.ndarray]:
+    """(integrals of the terms along the trajectory at the needed places, largest absolute value [column] anywhere)."""
+    found = np.empty((len(owner), len(needed.depth), len(needed.sample)))
+    sizes = np.empty(len(owner))
+    for first in range(0, len(owner), _TOGETHER):
+        some = slice(first, first + _TOGETHER)
+        out = np.zeros((len(owner[some]), grid.n_depths, len(grid.node)))
+        integrate_terms(programs, owner[some], values[some], grid, largest, out)
+        found[some], sizes[some] = needed.of(out), np.abs(out).max(axis=(1, 2))
+    return found, sizes
 
 
 def whitened(integrals: np.ndarray, rows: Rows) -> np.ndarray:

@@ -13,6 +13,8 @@ from lgf.search.systems.conservation import Direction
 from lgf.search.systems.term_grid import TermGrid
 from lgf.solver.kernels.machine import BLOCK, evaluate_each
 
+_TOGETHER = 16 * BLOCK  # columns whose responses are computed at a time
+
 
 def inverse_divisors(components: Components, line: Linearisation, target: Target) -> dict[int, np.ndarray]:
     """One over the divisor along the trajectory, of the rows that have one."""
@@ -22,6 +24,18 @@ def inverse_divisors(components: Components, line: Linearisation, target: Target
         for row, c in enumerate(components)
         if c.divisor != ONE
     }
+
+
+def _responses(
+    line: Linearisation, terms: TermGrid, columns: np.ndarray, row: int, factor: np.ndarray | None
+) -> np.ndarray:
+    """Responses [column, measured value] to these columns of the grid in a row, times a factor along the trajectory."""
+    along = np.zeros((-(-len(columns) // BLOCK), len(line.t), BLOCK))
+    owner, values = terms.owner[columns], terms.values[columns]
+    evaluate_each(terms.programs, owner, values, line.t, line.columns, line.inputs, 1e12, along)
+    if factor is not None:
+        along *= factor[None, :, None]
+    return line.responses(along, row).swapaxes(1, 2).reshape(-1, len(line.residual))[: len(columns)]
 
 
 class Responses:
@@ -37,8 +51,6 @@ class Responses:
         ways: Sequence[Direction],
         factors_along: dict[int, np.ndarray],
     ):
-        along = np.zeros((-(-len(terms.owner) // BLOCK), len(line.t), BLOCK))
-        evaluate_each(terms.programs, terms.owner, terms.values, line.t, line.columns, line.inputs, 1e12, along)
         self.position = {constant: i for i, constant in enumerate(dict.fromkeys(line.constants))}
         own = np.zeros((len(self.position), len(line.residual)))
         for constant, response in zip(line.constants, line.own, strict=True):
@@ -46,20 +58,17 @@ class Responses:
         own = np.concatenate([own, line.initial])
         self.residual, self.own = line.residual, own
         self.n_samples = len(line.residual) / len(line.measured)
-        by_row: dict[int, np.ndarray] = {}
-        for row in {row for way in ways for row in way.rows}:
-            values = along * factors_along[row][None, :, None] if row in factors_along else along
-            responses = line.responses(values, row).swapaxes(1, 2)
-            by_row[row] = responses.reshape(-1, len(line.residual))[: len(terms.owner)]
         squares, products = [], []
         both = np.concatenate([own, line.residual[None]])
         for way in ways:
-            responses = by_row[way.rows[0]]
-            if len(way.rows) > 1:
-                pairs = zip(way.rows, way.weights, way.columns, strict=True)
-                responses = np.sum([by_row[row][columns] * weight for row, weight, columns in pairs], axis=0)
-            squares.append(np.einsum("ij,ij->i", responses, responses))
-            products.append(responses @ both.T)
+            for first in range(0, len(way.columns[0]), _TOGETHER):
+                responses = np.zeros((0, 0))
+                for row, weight, columns in zip(way.rows, way.weights, way.columns, strict=True):
+                    some = columns[first : first + _TOGETHER]
+                    response = _responses(line, terms, some, row, factors_along.get(row)) * weight
+                    responses = responses + response if responses.size else response
+                squares.append(np.einsum("ij,ij->i", responses, responses))
+                products.append(responses @ both.T)
         self.squares = np.concatenate(squares)  # [slot]
         self.with_own = np.concatenate(products)[:, :-1]
         self.with_residual = np.concatenate(products)[:, -1]

@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 
 _SMALLEST = 1e-5  # part of a column outside the span of a set, below which it adds nothing

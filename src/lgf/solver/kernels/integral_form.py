@@ -8,8 +8,8 @@ noise of a row is white noise plus a random walk. A Kalman filter whitens it in 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.linear import damped_solve
 from lgf.solver.kernels.machine import WIDE, Program, evaluate

@@ -4,26 +4,28 @@ A lane is one vector of constants and one initial state. In free mode every lane
 mode all lanes follow the steps of lane 0, so that differences between lanes are derivatives with respect to what was
 perturbed, free of step-size noise.
 
-Workspace rows of S: see the names below. K[stage, state, lane] are the slopes.
+Rows of the workspace S: see the names below. K[stage, state, lane] are the slopes.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, types
+from numba import boolean, float64, int32, int64, types
 
-from lgf.compilation import linked
+from lgf.compilation import linked, njit
 from lgf.solver.kernels import FAST, INNER, INNER_ONLY, LINKED
 from lgf.solver.kernels.elementary import exponential, logarithm
-from lgf.solver.kernels.machine import LANES, PROGRAM, Program, execute_lanes
+from lgf.solver.kernels.lanes import absolute, load, repeated, store, where
+from lgf.solver.kernels.machine import LANES, PROGRAM, WIDE, Program, execute, execute_lanes
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
 
 # Rows of the workspace S.
 TIME, STEP, TRIED, ERROR, ACTIVE, ROOT, ROOT_SLOPE, ROOT_TIME, LAST_ROOT, LAST_TIME, NEWTON_VALUE, NEWTON_AT = range(12)
 N_WORK = 12
-N_STAGES = 8  # seven stages and one row of scratch
+DENSE = 7  # row of K after the seven stages: the last coefficient of the dense output
+N_STAGES = 8
 
 
 class Flow(NamedTuple):
@@ -59,6 +61,7 @@ class Workspace(NamedTuple):
     """Memory and results of the integrator."""
 
     R: np.ndarray  # [register, lane]
+    W: np.ndarray  # [register, WIDE] several samples of all lanes
     S: np.ndarray  # [N_WORK, lane]
     K: np.ndarray  # [N_STAGES, n, lane]
     Y: np.ndarray  # [sample, column, lane] the trajectories: the state vector, then the highest derivatives
@@ -70,6 +73,7 @@ def make_workspace(flow: Flow, samples: int) -> Workspace:
     """Memory for trajectories of this many samples."""
     return Workspace(
         np.zeros((flow.program.n_registers, LANES)),
+        np.zeros((flow.program.n_registers, WIDE)),
         np.zeros((N_WORK, LANES)),
         np.zeros((N_STAGES, flow.n, LANES)),
         np.zeros((samples, flow.n + len(flow.rates), LANES)),
@@ -79,24 +83,33 @@ def make_workspace(flow: Flow, samples: int) -> Workspace:
 
 
 @njit(**LINKED | INNER_ONLY, fastmath=FAST)
-def slopes(code, outputs, degree, n, R, table, S, K, stage):
-    """Write the derivative of every state of every lane, at what R holds, to K[stage].
+def slopes(code, outputs, degree, n, y, R, table, S, K, first, beyond):
+    """Write the derivative of every state of every lane to K[stage] for the stages first .. beyond - 1 of a step.
+
+    Stage 0 is at what R holds, the others are at the states that follow from the stages before.
+    """
+    for stage in range(first, beyond):
+        if stage > 0:
+            _stage_state(stage, n, y, S, K, R)
+        _slopes_of_stage(code, outputs, degree, n, R, table, S, K, stage)
+
+
+@njit(**INNER, fastmath=FAST)
+def _slopes_of_stage(code, outputs, degree, n, R, table, S, K, stage):
+    """Write the derivative of every state at what R holds to K[stage].
 
     Where the degree is GENERAL Newton's method runs the program twice an iteration, the second time beside the point.
     """
     if degree != 1:
         for d in range(n - 1):
-            for k in range(LANES):
-                K[stage, d, k] = R[2 + d, k]
-        for k in range(LANES):
-            R[n + 1, k] = S[ROOT, k] + S[ROOT_SLOPE, k] * (R[0, k] - S[ROOT_TIME, k])
+            store(K, load(R, 2 + d, 0), stage, d, 0)
+        ahead = load(R, 0, 0) - load(S, ROOT_TIME, 0)
+        store(R, load(S, ROOT, 0) + load(S, ROOT_SLOPE, 0) * ahead, n + 1, 0)
     for run in range(40):
         execute_lanes(code, R, table)
         if degree == 1:
             for d in range(n):
-                o = np.uint64(outputs[d])
-                for k in range(LANES):
-                    K[stage, d, k] = R[o, k]
+                store(K, load(R, np.uint64(outputs[d]), 0), stage, d, 0)
             return
         if degree >= 2:
             for k in range(LANES):
@@ -107,8 +120,8 @@ def slopes(code, outputs, degree, n, R, table, S, K, stage):
 
 
 SLOPES = types.none(
-    int32[:, ::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1],
-    int64,
+    int32[:, ::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],
+    float64[:, :, ::1], int64, int64,
 )  # fmt: skip
 _slopes = linked(slopes, SLOPES)
 
@@ -174,82 +187,76 @@ def _newton(out, n, R, S, K, stage, beside):
 @njit(**INNER, fastmath=FAST)
 def _stage_state(s, n, y, S, K, R):
     """Put time and states of stage s into the registers."""
-    for k in range(LANES):
-        c = 0.2 if s == 1 else 0.3 if s == 2 else 0.8 if s == 3 else 8 / 9 if s == 4 else 1.0
-        R[0, k] = S[TIME, k] + c * S[TRIED, k]
+    c = 0.2 if s == 1 else 0.3 if s == 2 else 0.8 if s == 3 else 8 / 9 if s == 4 else 1.0
+    h = load(S, TRIED, 0)
+    store(R, load(S, TIME, 0) + c * h, 0, 0)
     for d in range(n):
+        slope = load(K, 0, d, 0)
         if s == 1:
-            for k in range(LANES):
-                R[1 + d, k] = y[d, k] + S[TRIED, k] * (0.2 * K[0, d, k])
+            slope = 0.2 * slope
         elif s == 2:
-            for k in range(LANES):
-                R[1 + d, k] = y[d, k] + S[TRIED, k] * (3 / 40 * K[0, d, k] + 9 / 40 * K[1, d, k])
+            slope = 3 / 40 * slope + 9 / 40 * load(K, 1, d, 0)
         elif s == 3:
-            for k in range(LANES):
-                R[1 + d, k] = y[d, k] + S[TRIED, k] * (
-                    44 / 45 * K[0, d, k] - 56 / 15 * K[1, d, k] + 32 / 9 * K[2, d, k]
-                )
+            slope = 44 / 45 * slope - 56 / 15 * load(K, 1, d, 0) + 32 / 9 * load(K, 2, d, 0)
         elif s == 4:
-            for k in range(LANES):
-                R[1 + d, k] = y[d, k] + S[TRIED, k] * (
-                    19372 / 6561 * K[0, d, k]
-                    - 25360 / 2187 * K[1, d, k]
-                    + 64448 / 6561 * K[2, d, k]
-                    - 212 / 729 * K[3, d, k]
-                )
+            slope = (
+                19372 / 6561 * slope
+                - 25360 / 2187 * load(K, 1, d, 0)
+                + 64448 / 6561 * load(K, 2, d, 0)
+                - 212 / 729 * load(K, 3, d, 0)
+            )
         elif s == 5:
-            for k in range(LANES):
-                R[1 + d, k] = y[d, k] + S[TRIED, k] * (
-                    9017 / 3168 * K[0, d, k]
-                    - 355 / 33 * K[1, d, k]
-                    + 46732 / 5247 * K[2, d, k]
-                    + 49 / 176 * K[3, d, k]
-                    - 5103 / 18656 * K[4, d, k]
-                )
+            slope = (
+                9017 / 3168 * slope
+                - 355 / 33 * load(K, 1, d, 0)
+                + 46732 / 5247 * load(K, 2, d, 0)
+                + 49 / 176 * load(K, 3, d, 0)
+                - 5103 / 18656 * load(K, 4, d, 0)
+            )
         else:
-            for k in range(LANES):
-                R[1 + d, k] = y[d, k] + S[TRIED, k] * (
-                    35 / 384 * K[0, d, k]
-                    + 500 / 1113 * K[2, d, k]
-                    + 125 / 192 * K[3, d, k]
-                    - 2187 / 6784 * K[4, d, k]
-                    + 11 / 84 * K[5, d, k]
-                )
+            slope = (
+                35 / 384 * slope
+                + 500 / 1113 * load(K, 2, d, 0)
+                + 125 / 192 * load(K, 3, d, 0)
+                - 2187 / 6784 * load(K, 4, d, 0)
+                + 11 / 84 * load(K, 5, d, 0)
+            )
+        store(R, load(y, d, 0) + h * slope, 1 + d, 0)
 
 
 @njit(**INNER, fastmath=FAST)
 def _step_factor(n, y, S, K, R, rtol, atol):
     """Write to S[ERROR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted)."""
-    for k in range(LANES):
-        S[ERROR, k] = 0.0
+    total = repeated(0.0)
     for d in range(n):
-        for k in range(LANES):
-            e = (
-                -71 / 57600 * K[0, d, k]
-                + 71 / 16695 * K[2, d, k]
-                - 71 / 1920 * K[3, d, k]
-                + 17253 / 339200 * K[4, d, k]
-                - 22 / 525 * K[5, d, k]
-                + 1 / 40 * K[6, d, k]
-            )
-            old = abs(y[d, k])
-            new = abs(R[1 + d, k])
-            q = e * S[TRIED, k] / (atol[d] + rtol * (old if old > new else new))
-            S[ERROR, k] += q * q
-    for k in range(LANES):
-        S[ERROR, k] = 0.9 * exponential(-0.1 * logarithm(S[ERROR, k] / n + 1e-20))
+        e = (
+            -71 / 57600 * load(K, 0, d, 0)
+            + 71 / 16695 * load(K, 2, d, 0)
+            - 71 / 1920 * load(K, 3, d, 0)
+            + 17253 / 339200 * load(K, 4, d, 0)
+            - 22 / 525 * load(K, 5, d, 0)
+            + 1 / 40 * load(K, 6, d, 0)
+        )
+        old = absolute(load(y, d, 0))
+        new = absolute(load(R, 1 + d, 0))
+        q = e * load(S, TRIED, 0) / (atol[d] + rtol * where(old > new, old, new))
+        total = total + q * q
+    store(S, 0.9 * exponential(-0.1 * logarithm(total / np.float64(n) + 1e-20)), ERROR, 0)
 
 
 @njit(**INNER, fastmath=FAST)
-def _dense_coefficient(h, K, d, k):
-    return h * (
-        -12715105075 / 11282082432 * K[0, d, k]
-        + 87487479700 / 32700410799 * K[2, d, k]
-        - 10690763975 / 1880347072 * K[3, d, k]
-        + 701980252875 / 199316789632 * K[4, d, k]
-        - 1453857185 / 822651844 * K[5, d, k]
-        + 69997945 / 29380423 * K[6, d, k]
-    )
+def _dense_coefficients(n, S, K):
+    """Write the last coefficient of the dense output of every state to K[DENSE]."""
+    for d in range(n):
+        dense = (
+            -12715105075 / 11282082432 * load(K, 0, d, 0)
+            + 87487479700 / 32700410799 * load(K, 2, d, 0)
+            - 10690763975 / 1880347072 * load(K, 3, d, 0)
+            + 701980252875 / 199316789632 * load(K, 4, d, 0)
+            - 1453857185 / 822651844 * load(K, 5, d, 0)
+            + 69997945 / 29380423 * load(K, 6, d, 0)
+        )
+        store(K, load(S, TRIED, 0) * dense, DENSE, d, 0)
 
 
 @njit(**INNER, fastmath=FAST)
@@ -297,38 +304,36 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     n = flow.n
     degree = flow.degree
     code, outputs, literals = flow.program.code, flow.program.outputs, flow.program.literals
-    R, S, K, Y, reached, status = work.R, work.S, work.K, work.Y, work.reached, work.status
+    R, W, S, K, Y, reached, status = work.R, work.W, work.S, work.K, work.Y, work.reached, work.status
     rtol, atol, limit = options.rtol, options.atol, options.limit
     largest_step = options.largest_step
     root, root_slope = options.root, options.root_slope
     at = flow.program.constants_at
     for j in range(p):
-        for k in range(LANES):
-            R[at + j, k] = constants[j, k]
+        store(R, load(constants, j, 0), at + j, 0)
     for j in range(literals.shape[0]):
-        for k in range(LANES):
-            R[at + p + j, k] = literals[j]
+        store(R, repeated(literals[j]), at + p + j, 0)
     first = min(largest_step, max(0.2 * (t[min(1, N - 1)] - t[0]), 1e-4 * window))
-    for k in range(LANES):
-        S[TIME, k] = t[0]
-        S[STEP, k] = first
+    lanes = y.shape[1]  # LANES; a loop over a number that LLVM knows becomes eight copies of its body
+    for k in range(lanes):
         S[ACTIVE, k] = 1.0 if k < n_active else 0.0
-        S[ROOT, k] = root
-        S[ROOT_SLOPE, k] = root_slope
-        S[ROOT_TIME, k] = t[0]
         reached[k] = 1
         status[k] = OUT_OF_STEPS
-        R[0, k] = t[0]
-        R[1 + n, k] = root
+    store(S, repeated(t[0]), TIME, 0)
+    store(S, repeated(first), STEP, 0)
+    store(S, repeated(root), ROOT, 0)
+    store(S, repeated(root_slope), ROOT_SLOPE, 0)
+    store(S, repeated(t[0]), ROOT_TIME, 0)
+    store(R, repeated(t[0]), 0, 0)
+    store(R, repeated(root), 1 + n, 0)
     for d in range(n):
-        for k in range(LANES):
-            R[1 + d, k] = y[d, k]
-            Y[0, d, k] = y[d, k]
+        store(R, load(y, d, 0), 1 + d, 0)
+        store(Y, load(y, d, 0), 0, d, 0)
     for _ in range(2):
-        _slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
+        _slopes(code, outputs, degree, n, y, R, table, S, K, np.int64(0), np.int64(1))
         if not _leave_singular_start(n, n_active, y, window, options.nudge, S, K, R):
             break
-    for k in range(LANES):
+    for k in range(lanes):
         S[LAST_ROOT, k] = K[0, n - 1, k]
         S[LAST_TIME, k] = S[TIME, k]
         if N == 1:
@@ -341,18 +346,13 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     while steps < options.max_steps and active > 0:
         steps += 1
         if shared:
-            h = min(S[STEP, 0], end - S[TIME, 0])
-            for k in range(LANES):
-                S[TRIED, k] = h
+            store(S, repeated(min(S[STEP, 0], end - S[TIME, 0])), TRIED, 0)
         else:
-            for k in range(LANES):
-                left = end - S[TIME, k]
-                h = S[STEP, k] if S[STEP, k] < left else left
-                S[TRIED, k] = h * S[ACTIVE, k]
-        for s in range(1, 7):
-            _stage_state(s, n, y, S, K, R)
-            _slopes(code, outputs, degree, n, R, table, S, K, s)
+            step, left = load(S, STEP, 0), end - load(S, TIME, 0)
+            store(S, where(step < left, step, left) * load(S, ACTIVE, 0), TRIED, 0)
+        _slopes(code, outputs, degree, n, y, R, table, S, K, np.int64(1), np.int64(7))
         _step_factor(n, y, S, K, R, rtol, atol)
+        _dense_coefficients(n, S, K)
         if shared:
             factor = S[ERROR, 0]
             finite = factor < 1e300
@@ -363,30 +363,26 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                 if i < N and t[i] <= now + close:
                     last = i
                     for d in range(n):
-                        for k in range(LANES):
-                            S[ERROR, k] = _dense_coefficient(h, K, d, k)
+                        old = load(y, d, 0)
+                        rises = load(R, 1 + d, 0) - old
+                        bends = h * load(K, 0, d, 0) - rises
+                        turns = rises - h * load(K, 6, d, 0) - bends
+                        coefficients = load(K, DENSE, d, 0)
                         last = i
                         while last < N and t[last] <= now + close:
                             x = (t[last] - S[TIME, 0]) / h
-                            for k in range(LANES):
-                                rise = R[1 + d, k] - y[d, k]
-                                bend = h * K[0, d, k] - rise
-                                Y[last, d, k] = y[d, k] + x * (
-                                    rise
-                                    + (1.0 - x) * (bend + x * (rise - h * K[6, d, k] - bend + (1.0 - x) * S[ERROR, k]))
-                                )
+                            rest = bends + x * (turns + (1.0 - x) * coefficients)
+                            store(Y, old + x * (rises + (1.0 - x) * rest), last, d, 0)
                             last += 1
-                    for k in range(LANES):
+                    for k in range(lanes):
                         reached[k] = last
-                for k in range(LANES):
-                    S[TIME, k] = now
-                    S[STEP, k] = min(h * min(max(factor, 0.2), 6.0), largest_step)
+                store(S, repeated(now), TIME, 0)
+                store(S, repeated(min(h * min(max(factor, 0.2), 6.0), largest_step)), STEP, 0)
                 for d in range(n):
-                    for k in range(LANES):
-                        y[d, k] = R[1 + d, k]
-                        K[0, d, k] = K[6, d, k]
+                    store(y, load(R, 1 + d, 0), d, 0)
+                    store(K, load(K, 6, d, 0), 0, d, 0)
                 if degree != 1:
-                    for k in range(LANES):
+                    for k in range(lanes):
                         _remember_root(S, K, n, k, now)
                 if reached[0] >= N:
                     status[0] = OK
@@ -396,14 +392,14 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                     active = 0
             else:
                 h *= min(max(factor, 0.2), 0.9) if finite else 0.25
-                for k in range(LANES):
+                for k in range(lanes):
                     S[STEP, k] = h
                 if h < smallest:
                     status[0] = SINGULAR if finite else OUTSIDE_DOMAIN
                     active = 0
         else:
             active = 0
-            for k in range(LANES):
+            for k in range(lanes):
                 if S[ACTIVE, k] == 0.0:
                     continue
                 factor = S[ERROR, k]
@@ -418,7 +414,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                             rise = R[1 + d, k] - y[d, k]
                             bend = h * K[0, d, k] - rise
                             turn = rise - h * K[6, d, k] - bend
-                            dense = _dense_coefficient(h, K, d, k)
+                            dense = K[DENSE, d, k]
                             last = i
                             while last < N and t[last] <= now + close:
                                 x = (t[last] - S[TIME, k]) / h
@@ -451,9 +447,13 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                     else:
                         active += 1
     if shared:
-        for k in range(1, LANES):
+        for k in range(1, lanes):
             status[k] = status[0]
-    if with_highest:
+    if with_highest and degree == 1:
+        _explicit_highest_derivatives(
+            code, outputs, n, flow.rates, n_active, at, p + literals.shape[0], t, table, R, W, Y, reached
+        )
+    elif with_highest:
         _highest_derivatives(
             code, outputs, degree, n, flow.rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
         )
@@ -469,14 +469,43 @@ def _blew_up(n, y, limit, k):
     return False
 
 
+@njit(**INNER)
+def _furthest(n_active, reached):
+    """The most samples that a lane has reached."""
+    furthest = 0
+    for k in range(n_active):
+        furthest = max(furthest, reached[k])
+    return furthest
+
+
+@njit(**INNER, fastmath=FAST)
+def _explicit_highest_derivatives(
+    code, outputs, n, rates, n_active, constants_at, n_constants, t, table, R, W, Y, reached
+):  # fmt: skip
+    """Write the highest derivative of each state at the samples that were reached to Y[:, n:], several at a time."""
+    together = WIDE // LANES
+    furthest = _furthest(n_active, reached)
+    for j in range(constants_at, constants_at + n_constants):
+        for s in range(together):
+            store(W, load(R, j, 0), j, s * LANES)
+    for first in range(0, furthest, together):
+        for s in range(together):
+            i = min(first + s, furthest - 1)
+            store(W, repeated(t[i]), 0, s * LANES)
+            for d in range(n):
+                store(W, load(Y, i, d, 0), 1 + d, s * LANES)
+        execute(code, W, table)
+        for s in range(min(together, furthest - first)):
+            for j in range(rates.shape[0]):
+                store(Y, load(W, np.uint64(outputs[rates[j]]), s * LANES), first + s, n + j, 0)
+
+
 @njit(**INNER, fastmath=FAST)
 def _highest_derivatives(
     code, outputs, degree, n, rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
 ):  # fmt: skip
-    """Write the highest derivative of each state at the samples that were reached to Y[:, n:]."""
-    furthest = 0
-    for k in range(n_active):
-        furthest = max(furthest, reached[k])
+    """The same for an implicit equation, sample by sample."""
+    furthest = _furthest(n_active, reached)
     for k in range(LANES):
         S[ROOT, k] = root
         S[ROOT_SLOPE, k] = root_slope
@@ -489,15 +518,14 @@ def _highest_derivatives(
         for d in range(n):
             for k in range(LANES):
                 R[1 + d, k] = Y[i, d, k]
-        _slopes(code, outputs, degree, n, R, table, S, K, np.int64(0))
+        _slopes(code, outputs, degree, n, R, R, table, S, K, np.int64(0), np.int64(1))
         for j in range(rates.shape[0]):
             for k in range(LANES):
                 Y[i, n + j, k] = K[0, rates[j], k]
-        if degree != 1:
-            for k in range(LANES):
-                _remember_root(S, K, n, k, t[i])
-                if i == 0:
-                    S[ROOT_SLOPE, k] = root_slope
+        for k in range(LANES):
+            _remember_root(S, K, n, k, t[i])
+            if i == 0:
+                S[ROOT_SLOPE, k] = root_slope
 
 
 FLOW = types.NamedTuple((PROGRAM, int64, int64, int64[::1]), Flow)
@@ -505,7 +533,8 @@ _OPTIONS = types.NamedTuple(
     (float64, float64[::1], float64, float64[::1], float64[::1], int64, float64, float64), Options
 )
 _WORKSPACE = types.NamedTuple(
-    (float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], int64[::1], int64[::1]), Workspace
+    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], int64[::1], int64[::1]),
+    Workspace,
 )
 INTEGRATE = int64(
     FLOW, float64[:, ::1], int64, float64[:, ::1], float64[::1], float64[:, ::1], _OPTIONS, boolean, boolean, _WORKSPACE

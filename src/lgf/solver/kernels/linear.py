@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER
 
 

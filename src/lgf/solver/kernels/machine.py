@@ -9,18 +9,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types
+from numba import float64, int32, int64, types
 
-from lgf.compilation import linked
+from lgf.compilation import linked, njit
 from lgf.expression.functions import FUNCTIONS
 from lgf.solver.kernels import FAST, INNER_ONLY, KERNEL, LINKED
 from lgf.solver.kernels.elementary import LARGEST_ANGLE, exponential, hyperbolic_tangent, logarithm, sine
+from lgf.solver.kernels.lanes import LANES, absolute, anywhere, load, root, store
 
 ADD, SUB, MUL, DIV, MADD, NEG = range(6)
 SIN, COS, EXP, LOG, SQRT, ABS, TANH = (FUNCTIONS[n].code for n in ("sin", "cos", "exp", "log", "sqrt", "abs", "tanh"))
 POW, INPUT = 10, 14
 
-LANES = 8
 WIDE = 64
 BLOCK = 16  # columns for which a linear response is computed at a time
 
@@ -56,57 +56,54 @@ def _make_machine(width, options):
             b = np.uint64(code[i, 3])
             c = np.uint64(code[i, 4])
             if op == MUL:
-                for k in range(width):
-                    R[d, k] = R[a, k] * R[b, k]
+                for k in range(0, width, LANES):
+                    store(R, load(R, a, k) * load(R, b, k), d, k)
             elif op == MADD:
-                for k in range(width):
-                    R[d, k] = R[a, k] * R[b, k] + R[c, k]
+                for k in range(0, width, LANES):
+                    store(R, load(R, a, k) * load(R, b, k) + load(R, c, k), d, k)
             elif op == ADD:
-                for k in range(width):
-                    R[d, k] = R[a, k] + R[b, k]
+                for k in range(0, width, LANES):
+                    store(R, load(R, a, k) + load(R, b, k), d, k)
             elif op == SUB:
-                for k in range(width):
-                    R[d, k] = R[a, k] - R[b, k]
+                for k in range(0, width, LANES):
+                    store(R, load(R, a, k) - load(R, b, k), d, k)
             elif op == DIV:
-                for k in range(width):
-                    R[d, k] = R[a, k] / R[b, k]
+                for k in range(0, width, LANES):
+                    store(R, load(R, a, k) / load(R, b, k), d, k)
             elif op == NEG:
-                for k in range(width):
-                    R[d, k] = -R[a, k]
+                for k in range(0, width, LANES):
+                    store(R, -load(R, a, k), d, k)
             elif op == SIN or op == COS:
-                turns = op - SIN
-                largest = 0.0
-                for k in range(width):
-                    q = abs(R[a, k])
-                    largest = q if q > largest else largest
-                if largest < LARGEST_ANGLE:
-                    for k in range(width):
-                        R[d, k] = sine(R[a, k], turns)
-                else:
-                    for k in range(width):
-                        x = R[a, k]
-                        if abs(x) < 1e15:
-                            R[d, k] = math.sin(x) if turns == 0 else math.cos(x)
-                        else:
-                            R[d, k] = np.nan
+                turns = np.float64(op - SIN)
+                for k in range(0, width, LANES):
+                    x = load(R, a, k)
+                    if not anywhere(absolute(x) >= LARGEST_ANGLE):
+                        store(R, sine(x, turns), d, k)
+                    else:
+                        for j in range(k, k + LANES):
+                            angle = R[a, j]
+                            if abs(angle) < 1e15:
+                                R[d, j] = math.sin(angle) if op == SIN else math.cos(angle)
+                            else:
+                                R[d, j] = np.nan
             elif op == EXP:
-                for k in range(width):
-                    R[d, k] = exponential(R[a, k])
+                for k in range(0, width, LANES):
+                    store(R, exponential(load(R, a, k)), d, k)
             elif op == LOG:
-                for k in range(width):
-                    R[d, k] = logarithm(R[a, k])
+                for k in range(0, width, LANES):
+                    store(R, logarithm(load(R, a, k)), d, k)
             elif op == POW:
                 for k in range(width):
                     R[d, k] = R[a, k] ** R[b, k]
             elif op == SQRT:
-                for k in range(width):
-                    R[d, k] = math.sqrt(R[a, k]) if R[a, k] >= 0.0 else np.nan
+                for k in range(0, width, LANES):
+                    store(R, root(load(R, a, k)), d, k)
             elif op == ABS:
-                for k in range(width):
-                    R[d, k] = abs(R[a, k])
+                for k in range(0, width, LANES):
+                    store(R, absolute(load(R, a, k)), d, k)
             elif op == TANH:
-                for k in range(width):
-                    R[d, k] = hyperbolic_tangent(R[a, k])
+                for k in range(0, width, LANES):
+                    store(R, hyperbolic_tangent(load(R, a, k)), d, k)
             else:
                 start = table[b, 0]
                 rate = table[b, 1]

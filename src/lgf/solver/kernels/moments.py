@@ -1,8 +1,8 @@
 """Mean and deviation of a program's value over many vectors of constants."""
 
 import numpy as np
-from numba import njit
 
+from lgf.compilation import njit
 from lgf.solver.kernels import KERNEL
 from lgf.solver.kernels.machine import WIDE, evaluate
 

@@ -6,8 +6,9 @@ products with each other and with the measured column.
 """
 
 import numpy as np
-from numba import float32, float64, int64, njit
+from numba import float32, float64, int64
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.machine import PROGRAMS, WIDE, Program, evaluate
 

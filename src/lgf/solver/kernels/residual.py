@@ -3,11 +3,27 @@
 import math
 
 import numpy as np
-from numba import float64, int32, int64, njit
+from numba import float64, int32, int64
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.linear import bounded_solve, damped_solve
 from lgf.solver.kernels.machine import PROGRAM, WIDE, evaluate
+
+
+@njit(**INNER)
+def _drop_samples(B):
+    """Set the columns [column, sample] to 0 at samples where one is not finite; returns how many there are."""
+    lost = 0
+    for q in range(B.shape[1]):
+        finite = True
+        for j in range(B.shape[0]):
+            finite = finite and abs(B[j, q]) < 1e100
+        if not finite:
+            lost += 1
+            for j in range(B.shape[0]):
+                B[j, q] = 0.0
+    return lost
 
 
 @njit(**INNER, fastmath=FASTEST)
@@ -18,21 +34,12 @@ def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
     """
     m = linear.shape[0]
     N = weight.shape[0]
-    lost = 0
-    for q in range(N):
-        finite = True
-        for j in range(m + 1):
-            if not abs(B[j, q]) < 1e100:
-                finite = False
-        w = weight[q] if finite else 0.0
-        if not finite:
-            lost += 1
-            for j in range(m + 1):
-                B[j, q] = 0.0
-        else:
-            for j in range(m + 1):
-                B[j, q] *= w
-    if lost * 10 > N:
+    total = 0.0
+    for j in range(m + 1):
+        for q in range(N):
+            B[j, q] *= weight[q]
+            total += abs(B[j, q])
+    if not total < 1e100 and _drop_samples(B) * 10 > N:
         return np.inf
     for i in range(m):
         for j in range(i + 1):

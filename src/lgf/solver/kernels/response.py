@@ -4,9 +4,10 @@ The step from one sample to the next stands in both kernels: as an inner functio
 """
 
 import numpy as np
-from numba import njit
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, KERNEL
+from lgf.solver.kernels.lanes import LANES, load, repeated, store
 from lgf.solver.kernels.machine import BLOCK, NO_TABLE, WIDE, execute
 
 
@@ -21,42 +22,35 @@ def respond(transition, sensitivity, steps, columns, begin, state, rate, measure
     measured columns, then time.
     """
     N, _, n = sensitivity.shape
-    y = np.zeros((n, BLOCK))
-    moved = np.zeros((n, BLOCK))
+    y = np.zeros((n, LANES))
+    moved = np.zeros((n, LANES))
     for b in range(columns.shape[0]):
-        y[:] = 0.0
-        for i in range(N):
-            if i > 0:
-                h = 0.5 * steps[i - 1]
-                for k in range(BLOCK):
-                    y[rate, k] += h * columns[b, begin + i - 1, k]
-                for d in range(n):
-                    for k in range(BLOCK):
-                        moved[d, k] = 0.0
-                    for j in range(n):
-                        a = transition[i - 1, d, j]
-                        for k in range(BLOCK):
-                            moved[d, k] += a * y[j, k]
-                for d in range(n):
-                    for k in range(BLOCK):
-                        y[d, k] = moved[d, k]
-                for k in range(BLOCK):
-                    y[rate, k] += h * columns[b, begin + i, k]
-            for m in range(measured.shape[0]):
-                d = measured[m]
-                s = scale[m, i]
-                row = first + m * N + i
-                if d < n:
-                    for k in range(BLOCK):
-                        out[b, row, k] = s * y[d, k]
-                else:
-                    own = s if d - n == state else 0.0
-                    for k in range(BLOCK):
-                        out[b, row, k] = own * columns[b, begin + i, k]
-                    for j in range(n):
-                        a = s * sensitivity[i, d - n, j]
-                        for k in range(BLOCK):
-                            out[b, row, k] += a * y[j, k]
+        for part in range(0, BLOCK, LANES):
+            y[:] = 0.0
+            for i in range(N):
+                term = load(columns, b, begin + i, part)
+                if i > 0:
+                    h = 0.5 * steps[i - 1]
+                    store(y, load(y, rate, 0) + h * load(columns, b, begin + i - 1, part), rate, 0)
+                    for d in range(n):
+                        total = repeated(0.0)
+                        for j in range(n):
+                            total = total + transition[i - 1, d, j] * load(y, j, 0)
+                        store(moved, total, d, 0)
+                    for d in range(n):
+                        store(y, load(moved, d, 0), d, 0)
+                    store(y, load(y, rate, 0) + h * term, rate, 0)
+                for m in range(measured.shape[0]):
+                    d = measured[m]
+                    s = scale[m, i]
+                    row = first + m * N + i
+                    if d < n:
+                        store(out, s * load(y, d, 0), b, row, part)
+                    else:
+                        answer = (s if d - n == state else 0.0) * term
+                        for j in range(n):
+                            answer = answer + (s * sensitivity[i, d - n, j]) * load(y, j, 0)
+                        store(out, answer, b, row, part)
 
 
 @njit(**KERNEL, fastmath=FASTEST)
@@ -75,11 +69,11 @@ def add_products(
     n_columns, at = columns.shape[0], programs.constants_at
     R = np.zeros((programs.n_registers, WIDE))
     along = np.zeros((N, BLOCK))
-    y = np.zeros((n, BLOCK))
-    moved = np.zeros((n, BLOCK))
-    answer = np.zeros(BLOCK)
+    y = np.zeros((n, LANES))
+    moved = np.zeros((n, LANES))
     square = np.zeros(BLOCK)
-    product = np.zeros((K, BLOCK))
+    product = np.zeros((K, LANES))
+    answers = np.zeros((K, BLOCK))
     for block in range(0, owner.shape[0], BLOCK):
         count = min(BLOCK, owner.shape[0] - block)
         for first in range(0, N, WIDE):
@@ -112,47 +106,39 @@ def add_products(
                     along[first + i, k] = R[o, i]
                 if not fine:
                     sound[block + k] = False
-        y[:] = 0.0
-        square[:] = 0.0
-        product[:] = 0.0
-        for i in range(N):
-            if i > 0:
-                h = 0.5 * steps[i - 1]
-                for k in range(BLOCK):
-                    y[rate, k] += h * along[i - 1, k]
-                for d in range(n):
-                    for k in range(BLOCK):
-                        moved[d, k] = 0.0
-                    for j in range(n):
-                        a = transition[i - 1, d, j]
-                        for k in range(BLOCK):
-                            moved[d, k] += a * y[j, k]
-                for d in range(n):
-                    for k in range(BLOCK):
-                        y[d, k] = moved[d, k]
-                for k in range(BLOCK):
-                    y[rate, k] += h * along[i, k]
-            for m in range(measured.shape[0]):
-                d = measured[m]
-                s = scale[m, i]
-                if d < n:
-                    for k in range(BLOCK):
-                        answer[k] = s * y[d, k]
-                else:
-                    direct = s if d - n == state else 0.0
-                    for k in range(BLOCK):
-                        answer[k] = direct * along[i, k]
-                    for j in range(n):
-                        a = s * sensitivity[i, d - n, j]
-                        for k in range(BLOCK):
-                            answer[k] += a * y[j, k]
-                for k in range(BLOCK):
-                    square[k] += answer[k] * answer[k]
-                for j in range(K):
-                    a = own[m * N + i, j]
-                    for k in range(BLOCK):
-                        product[j, k] += a * answer[k]
+        for part in range(0, BLOCK, LANES):
+            y[:] = 0.0
+            product[:] = 0.0
+            total_square = repeated(0.0)
+            for i in range(N):
+                term = load(along, i, part)
+                if i > 0:
+                    h = 0.5 * steps[i - 1]
+                    store(y, load(y, rate, 0) + h * load(along, i - 1, part), rate, 0)
+                    for d in range(n):
+                        total = repeated(0.0)
+                        for j in range(n):
+                            total = total + transition[i - 1, d, j] * load(y, j, 0)
+                        store(moved, total, d, 0)
+                    for d in range(n):
+                        store(y, load(moved, d, 0), d, 0)
+                    store(y, load(y, rate, 0) + h * term, rate, 0)
+                for m in range(measured.shape[0]):
+                    d = measured[m]
+                    s = scale[m, i]
+                    if d < n:
+                        answer = s * load(y, d, 0)
+                    else:
+                        answer = (s if d - n == state else 0.0) * term
+                        for j in range(n):
+                            answer = answer + (s * sensitivity[i, d - n, j]) * load(y, j, 0)
+                    total_square = total_square + answer * answer
+                    for j in range(K):
+                        store(product, load(product, j, 0) + own[m * N + i, j] * answer, j, 0)
+            store(square, total_square, part)
+            for j in range(K):
+                store(answers, load(product, j, 0), j, part)
         for k in range(count):
             squares[block + k] += square[k]
             for j in range(K):
-                products[block + k, j] += product[j, k]
+                products[block + k, j] += answers[j, k]

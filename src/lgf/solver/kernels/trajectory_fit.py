@@ -7,12 +7,14 @@ shared step sequence; eight damping values are tried at once, one per lane.
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types
+from numba import boolean, float64, int64, types
 
+from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.integrator import FLOW, N_STAGES, N_WORK, OK, Options, Workspace, solve_lanes
+from lgf.solver.kernels.lanes import load, repeated, store, where
 from lgf.solver.kernels.linear import damped_solve
-from lgf.solver.kernels.machine import LANES
+from lgf.solver.kernels.machine import LANES, WIDE
 
 _STEP = 1e-6  # of difference quotients, relative
 
@@ -86,6 +88,7 @@ def make_memory(flow, p, longest):
     return Memory(
         Workspace(
             np.zeros((flow.program.n_registers, LANES)),
+            np.zeros((flow.program.n_registers, WIDE)),
             np.zeros((N_WORK, LANES)),
             np.zeros((N_STAGES, flow.n, LANES)),
             np.zeros((longest, columns, LANES)),
@@ -104,13 +107,13 @@ def make_memory(flow, p, longest):
 def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps, shared, with_highest, memory):
     """Solve experiment e, its first N samples, for the unknowns in the columns of X; returns the steps tried."""
     for j in range(memory.C.shape[0]):
-        source = unknowns.source[e, j]
-        for k in range(LANES):
-            memory.C[j, k] = X[source, k]
+        store(memory.C, load(X, unknowns.source[e, j], 0), j, 0)
     for d in range(flow.n):
         free = record.unknown[e, d]
-        for k in range(LANES):
-            memory.y[d, k] = record.initial[e, d] if free < 0 else X[unknowns.n_free + free, k]
+        start = repeated(record.initial[e, d])
+        if free >= 0:
+            start = load(X, unknowns.n_free + free, 0)
+        store(memory.y, start, d, 0)
     begin = record.first[e]
     options = Options(
         rtol, record.atol, record.largest_step[e], record.limit, record.nudge[e], max_steps, record.root[e],
@@ -127,28 +130,31 @@ def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps
 def _add_loss(record, e, N, Y, reached, columns):
     """Add the weighted squared errors of every lane on experiment e to columns [column, lane]."""
     begin = record.first[e]
+    samples = np.empty(LANES)
+    for k in range(LANES):
+        samples[k] = reached[k]
     for d in range(columns.shape[0]):
-        ceiling = record.ceiling[d]
+        largest = repeated(record.ceiling[d])
+        total = load(columns, d, 0)
         for i in range(N):
             w = record.weight[begin + i, d]
-            if w == 0.0:
-                continue
-            x = record.data[begin + i, d]
-            for k in range(LANES):
-                error = Y[i, d, k] - x
-                error = error * error
-                error = error if error < ceiling else ceiling  # NaN too
-                columns[d, k] += w * (error if i < reached[k] else ceiling)
+            if w != 0.0:
+                errors = load(Y, i, d, 0) - record.data[begin + i, d]
+                squares = errors * errors
+                squares = where(squares < largest, squares, largest)  # NaN too
+                total = total + w * where(np.float64(i) < load(samples, 0), squares, largest)
+        store(columns, total, d, 0)
 
 
 @njit(**INNER)
 def _prior_loss(unknowns, X, loss):
     """Add the squared distance of the unknowns from the mean of their prior to the loss."""
+    total = load(loss, 0)
     for j in range(unknowns.mean.shape[0]):
         if unknowns.error[j] > 0.0:
-            for k in range(LANES):
-                z = (X[j, k] - unknowns.mean[j]) / unknowns.error[j]
-                loss[k] += z * z
+            z = (load(X, j, 0) - unknowns.mean[j]) / unknowns.error[j]
+            total = total + z * z
+    store(loss, total, 0)
 
 
 @njit(**INNER)
@@ -158,9 +164,7 @@ def _losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_ste
     The return value is the number of steps tried.
     """
     loss = memory.loss
-    for k in range(LANES):
-        loss[k] = 0.0
-        memory.worst[k] = OK
+    memory.worst[:] = OK
     memory.columns[:] = 0.0
     steps = 0
     for e in range(windows.shape[0]):
@@ -171,9 +175,10 @@ def _losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_ste
         for k in range(LANES):
             if memory.integrator.status[k] != OK:
                 memory.worst[k] = memory.integrator.status[k]
+    total = repeated(0.0)
     for d in range(memory.columns.shape[0]):
-        for k in range(LANES):
-            loss[k] += memory.columns[d, k]
+        total = total + load(memory.columns, d, 0)
+    store(loss, total, 0)
     _prior_loss(unknowns, X, loss)
     for k in range(n_active, LANES):
         loss[k] = np.inf
@@ -217,7 +222,10 @@ def _find_active(record, unknowns, e, p, n, active):
 @njit(**INNER)
 def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, max_steps, with_highest, memory, X, J,
                       active, A, g):  # fmt: skip
-    """Fill A = J'WJ and g = J'Wr at x, and lane 0 of memory.columns; returns (loss, steps, status)."""
+    """Fill A = J'WJ and g = J'Wr at x, and lane 0 of memory.columns; returns (loss, steps, status).
+
+    The last row of J [P + 2, row] receives the roots of the weights.
+    """
     P = x.shape[0]
     Y = memory.integrator.Y
     n_columns = memory.columns.shape[0]
@@ -226,8 +234,7 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
         g[i] = 0.0
         for j in range(P):
             A[i, j] = 0.0
-        for k in range(LANES):
-            X[i, k] = x[i]
+        store(X, repeated(x[i]), i, 0)
     memory.columns[:] = 0.0
     steps = 0
     status = OK
@@ -260,15 +267,17 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
                         w = record.weight[begin + i, d]
                         if w != 0.0:
                             r = Y[i, d, 0] - record.data[begin + i, d]
-                            J[n_active, rows] = r * np.sqrt(w) if r * r < record.ceiling[d] else 0.0
+                            root = np.sqrt(w)
+                            J[n_active, rows] = r * root if r * r < record.ceiling[d] else 0.0
+                            J[P + 1, rows] = root
                             rows += 1
             for lane in range(1, width + 1):
                 row = 0
+                rate = 1.0 / steps_of[lane]
                 for d in range(n_columns):
                     for i in range(reached):
-                        w = record.weight[begin + i, d]
-                        if w != 0.0:
-                            z = (Y[i, d, lane] - Y[i, d, 0]) / steps_of[lane] * np.sqrt(w)
+                        if record.weight[begin + i, d] != 0.0:
+                            z = (Y[i, d, lane] - Y[i, d, 0]) * rate * J[P + 1, row]
                             J[done + lane - 1, row] = z if abs(z) < 1e100 else 0.0
                             row += 1
                 X[active[done + lane - 1], lane] = x[active[done + lane - 1]]
@@ -337,7 +346,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
     change = np.zeros(P)
     held = np.zeros(P, np.bool_)
     active = np.zeros(P, np.int64)
-    J = np.zeros((P + 1, longest * n_columns))
+    J = np.empty((P + 2, longest * n_columns))
     damping = 1e-3
     failures = 0
     moved = True

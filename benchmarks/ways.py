@@ -1,0 +1,144 @@
+"""The ways of proposing that `efficiency` compares: of equations of one state, and of systems.
+
+Those for systems are parts of the plan of `lgf.search.proposers.components`, and the enumeration of whole systems.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+from lgf.conditional_flow import conditional_proposers
+from lgf.data.row_knowledge import RowKnowledge
+from lgf.expression.tree import ONE
+from lgf.fit.segments import Shooting
+from lgf.fit.target import Target
+from lgf.flow_proposer import FlowProposer, flow_proposers
+from lgf.grammar import load_grammar
+from lgf.language.language import Language
+from lgf.language.system_language import SystemLanguage
+from lgf.latent.bundle import load_bundle
+from lgf.latent.rule_flow_file import load_rule_flow
+from lgf.search.candidate import Population, Proposal
+from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer, make_schedule
+from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, Proposer
+from lgf.search.proposers.components import ComponentProposer, ComponentSettings
+from lgf.search.settings import PAPER, DiscoverySettings, EnumerationSettings
+from lgf.search.systems.combinations import combinations
+from lgf.search.systems.component import Component, propose_components
+from lgf.search.systems.component_lists import ComponentSelection
+from lgf.search.systems.term_grid import make_term_grid
+from lgf.settings.flow import FlowSettings, SamplingSettings
+
+MODEL = "standard"
+BASE = "missing terms after 8 enumerated"
+"""The same search of one state without a network, with which the others are compared."""
+
+# As in the paper: samples from pure noise, no screening, no renoising; the predictors learn after 50 evaluations.
+UNGUIDED = replace(
+    PAPER.flow, guided=False, stability=False, static=False, growth=1.5, least=50, sampling=SamplingSettings(steps=10)
+)
+GUIDED = replace(UNGUIDED, guided=True, stability=True, static=True)
+
+Schedule = Sequence[tuple[Proposer, int]]
+Way = Callable[[Language, Target, int], Schedule]
+SystemWay = Callable[[SystemLanguage, Target], Proposer]
+
+
+def _mixture(settings: DiscoverySettings = DiscoverySettings(), *networks: str) -> Way:
+    """The search of the product, with these networks."""
+    return lambda language, target, seed: make_schedule(
+        [language], {target.frame: target}, settings, seed, {name: _networks()[name] for name in networks}
+    )
+
+
+@cache
+def _networks() -> dict[str, MakeProposer]:
+    flow = load_rule_flow(MODEL, load_grammar(MODEL))
+    assert flow is not None
+    return {FLOW: flow_proposers(lambda: load_bundle(MODEL)), CONDITIONAL: conditional_proposers(flow)}
+
+
+def _latent(language: Language, seed: int, settings: FlowSettings) -> Proposer:
+    return FlowProposer(load_bundle(MODEL), [language], seed, settings)
+
+
+def _listed(language: Language, target: Target, seed: int) -> Proposer:
+    proposer = _networks()[CONDITIONAL]([language], {target.frame: target}, DiscoverySettings(), seed)
+    assert proposer is not None
+    return proposer
+
+
+WAYS: dict[str, Way] = {
+    "monte carlo": lambda language, target, seed: [(MonteCarloProposer([language], seed), 1)],
+    "enumeration": lambda language, target, seed: [(EnumerationProposer([language]), 1)],
+    "evolution": lambda language, target, seed: [
+        (EnumerationProposer([language]), 1),
+        (EvolutionProposer([language], seed), 1),
+    ],
+    # ten iterations, the first ones of eight, each later one a quarter of those before
+    "missing terms after 100 enumerated": _mixture(DiscoverySettings(enumeration=EnumerationSettings(iterations=10))),
+    BASE: _mixture(),
+    "latent flow": lambda language, target, seed: [(_latent(language, seed, UNGUIDED), 1)],
+    "conditional flow": lambda language, target, seed: [(_listed(language, target, seed), 1)],
+    "conditional flow, then latent flow with the paper's guides": lambda language, target, seed: [
+        (_listed(language, target, seed), 1),
+        (_latent(language, seed, GUIDED), 1),
+    ],
+    "default": _mixture(DiscoverySettings(), FLOW, CONDITIONAL),
+}
+
+
+class EnumeratedSystems:
+    """The systems of fewest bits, whatever the record says; their constants start at the fits of the rows."""
+
+    in_batches = True
+    _CHEAPEST = 300  # right-hand sides of a row
+    _KAPPA = 10.0  # noise model of these fits
+
+    def __init__(self, language: SystemLanguage, target: Target):
+        settings = ComponentSettings()
+        self._language = language
+        self._shooting = Shooting(settings.segments[:1])
+        selection = ComponentSelection(
+            language, target, make_term_grid(language, target, settings.terms), target.columns, settings.selection
+        )
+        lists = [self._cheapest(selection, row) for row in range(len(language.frame.states))]
+        self._systems = combinations(lists, self._CHEAPEST * 10)
+
+    def _cheapest(self, selection: ComponentSelection, row: int) -> list[Component]:
+        listed = []
+        for structure in islice(self._language.structures(row), self._CHEAPEST):
+            fit = selection.fitted(row, structure.terms, self._KAPPA) if structure.divisor == ONE else None
+            if fit is not None:
+                listed.append(replace(fit[1], rank=structure.bits))
+        return listed
+
+    def ask(self, n: int) -> list[Proposal]:
+        """The next systems."""
+        known = RowKnowledge(self._language.frame)
+        found = (propose_components(self._language, known, c, self._shooting, "enumeration") for c in self._systems)
+        return list(islice((p for p in found if p is not None), n))
+
+    def tell(self, population: Population) -> None:
+        """Does nothing: the order is that of the grammar."""
+
+
+def _plan(settings: ComponentSettings) -> SystemWay:
+    return lambda language, target: ComponentProposer(language, target, RowKnowledge(language.frame), settings)
+
+
+SYSTEM_BASE = "default without the ranking"
+"""The same search of systems without what was learned, with which the others are compared."""
+_MANY = 1000  # combinations, more than are tried
+SYSTEM_WAYS: dict[str, SystemWay] = {
+    "enumeration": EnumeratedSystems,
+    # from the first of the lists
+    "missing terms": _plan(
+        ComponentSettings(ranked=False, combinations=1, cheap=0, swept=1, second_passes=0, second_swept=1)
+    ),
+    "lists": _plan(ComponentSettings(ranked=False, combinations=_MANY)),
+    "ranked lists": _plan(ComponentSettings(combinations=_MANY)),
+    SYSTEM_BASE: _plan(ComponentSettings(ranked=False)),
+    "default": _plan(ComponentSettings()),
+}

@@ -1,0 +1,180 @@
+"""Training of the ranking of right-hand sides on simulated systems.
+
+The evidence of a simulated system is that of a search: its record is smoothed, and the right-hand sides of each row are
+selected and fitted in integral form. A row whose true right-hand side is not among them is counted and left out.
+Systems are made in chunks, each a file. A chunk depends only on the seed and its own number.
+"""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lgf.errors import LgfError, quoted
+from lgf.fit.target import make_target
+from lgf.grammar import Grammar, load_grammar
+from lgf.search.proposers.components import ComponentSettings
+from lgf.search.systems.component_lists import ComponentSelection
+from lgf.search.systems.language import system_language
+from lgf.search.systems.row_evidence import N_FEATURES, RowEvidence
+from lgf.search.systems.row_ranking import RowRanking, save_row_ranking
+from lgf.search.systems.term_grid import make_term_grid
+from lgf.smoothing.complete import complete
+from lgf.training.progress import Progress
+from lgf.training.recipe import RowRecipe
+from lgf.training.stage_times import FILE, StageTimes
+from lgf.training.system_simulation import SimulatedSystem, simulate_system
+
+
+class RowExamples(NamedTuple):
+    """The right-hand sides of all rows, one row after the other.
+
+    features  [n, feature]
+    rank      [n] without a model
+    sizes     [row] the number of right-hand sides of each row
+    true      [row] the place of the true one in its row, -1 if it is not there
+    """
+
+    features: np.ndarray
+    rank: np.ndarray
+    sizes: np.ndarray
+    true: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> "RowExamples":
+        """The examples of these rows [row], true or false."""
+        inside = np.repeat(chosen, self.sizes)
+        return RowExamples(self.features[inside], self.rank[inside], self.sizes[chosen], self.true[chosen])
+
+
+def train_rows(
+    recipe: RowRecipe, out: str | Path, resume: bool = False, progress: Callable[[Progress], None] | None = None
+) -> dict[str, Any]:
+    """The metrics of the ranking that the recipe describes, saved in folder `out` with the seconds of each stage.
+
+    Intermediate files are in `out`/work. With `resume` the training continues from the chunks there.
+    """
+    try:
+        grammar = load_grammar(recipe.grammar)
+    except FileNotFoundError as error:
+        raise LgfError(str(error)) from error
+    if grammar.template != "system":
+        raise LgfError(f"grammar {quoted(grammar.name)} is not one of systems; leave the table [rows] out.")
+    work = Path(out) / "work"
+    if not resume:
+        shutil.rmtree(work, ignore_errors=True)
+    times = StageTimes(work / FILE)
+    examples = _simulated(grammar, recipe, work, times, progress)
+    with times.stage("ranking"):
+        n_train = round(len(examples.true) * (1.0 - recipe.rows.held_out))
+        there = examples.true >= 0
+        for_training = there & (np.arange(len(there)) < n_train)
+        ranking = fit_ranking(examples.rows(for_training), recipe.rows.penalty)
+        unseen = examples.rows(there & ~for_training)
+        scores = [ranking.log_probabilities(part) for part in np.split(unseen.features, np.cumsum(unseen.sizes)[:-1])]
+        metrics = {
+            "systems": recipe.rows.systems, "rows": len(there), "with the true right-hand side": int(there.sum()),
+            "held out": len(unseen.true), "without a model": _ranks(-unseen.rank, unseen),
+            "ranked": _ranks(np.concatenate(scores), unseen),
+        }  # fmt: skip
+    save_row_ranking(ranking, out, {"recipe": asdict(recipe), "metrics": metrics})
+    shutil.move(work / FILE, Path(out) / FILE)
+    shutil.rmtree(work)
+    return metrics
+
+
+def _simulated(
+    grammar: Grammar, recipe: RowRecipe, work: Path, times: StageTimes, progress: Callable[[Progress], None] | None
+) -> RowExamples:
+    """The examples of the recipe's systems; those that were made before are read."""
+    settings = recipe.rows
+    folder = work / "rows"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{number:05d}.npz" for number in range(-(-settings.systems // settings.chunk))]
+    begun, made = time.monotonic(), 0
+    for number, file in enumerate(files):
+        if file.is_file():
+            continue
+        rng = np.random.default_rng([recipe.seed, 13, number])
+        size = min(settings.chunk, settings.systems - number * settings.chunk)
+        with times.stage("systems"):
+            parts = [_examples(simulate_system(grammar, rng, settings.simulation), grammar) for _ in range(size)]
+            _save(file, _joined(parts))
+        made += 1
+        if progress is not None:
+            left = (time.monotonic() - begun) / made * (len(files) - number - 1)
+            done = min((number + 1) * settings.chunk, settings.systems)
+            progress(Progress("systems", done, settings.systems, None, None, None, left))
+    parts = []
+    for file in files:
+        with np.load(file) as stored:
+            parts.append(RowExamples(**{name: stored[name] for name in RowExamples._fields}))
+    return _joined(parts)
+
+
+def _save(file: Path, examples: RowExamples) -> None:
+    """Writes the examples, to a second file first, so that an interruption leaves none that is broken."""
+    part = file.with_suffix(".part.npz")
+    np.savez(part, **examples._asdict())
+    part.replace(file)
+
+
+def _joined(parts: list[RowExamples]) -> RowExamples:
+    return RowExamples(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _examples(simulated: SimulatedSystem, grammar: Grammar) -> RowExamples:
+    """The rows of one system."""
+    problem, settings = simulated.problem, ComponentSettings()
+    (frame,) = problem.frames
+    target = make_target(problem, frame, [complete(o, frame) for o in problem.observations])
+    language = system_language(grammar, problem, frame, target)
+    terms = make_term_grid(language, target, settings.terms)
+    selection = ComponentSelection(language, target, terms, target.columns, settings.selection)
+    right_sides = simulated.system.skeleton.right_sides
+    assert right_sides is not None
+    parts = []
+    for row, evidence in selection.evidence(range(len(frame.states))).items():
+        structure = language.row_structure(row, right_sides[row])
+        parts.append(_row(evidence, (structure.terms, structure.divisor)))
+    return _joined(parts)
+
+
+def _row(evidence: RowEvidence, truth: tuple) -> RowExamples:
+    keys = [component.key for component in evidence.components]
+    place = keys.index(truth) if truth in keys else -1
+    rank = np.array([component.rank for component in evidence.components])
+    return RowExamples(evidence.features.astype(np.float32), rank, np.array([len(keys)]), np.array([place]))
+
+
+def fit_ranking(examples: RowExamples, penalty: float) -> RowRanking:
+    """The ranking of greatest likelihood on rows with a true right-hand side, with a penalty on squared weights."""
+    features = examples.features.astype(float)
+    mean, deviation = features.mean(axis=0), features.std(axis=0) + 1e-3
+    x = (features - mean) / deviation
+    first = np.cumsum(examples.sizes) - examples.sizes
+    true = first + examples.true
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = x @ weights
+        highest = np.maximum.reduceat(scores, first)
+        shifted = np.exp(scores - np.repeat(highest, examples.sizes))
+        total = np.add.reduceat(shifted, first)
+        chances = shifted / np.repeat(total, examples.sizes)
+        value = float(np.sum(np.log(total) + highest - scores[true]) + 0.5 * penalty * weights @ weights)
+        return value, chances @ x - x[true].sum(axis=0) + penalty * weights
+
+    found = minimize(loss, np.zeros(N_FEATURES), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    return RowRanking(mean, deviation, found.x)
+
+
+def _ranks(scores: np.ndarray, examples: RowExamples) -> dict[str, float]:
+    """How the true right-hand sides are ranked by these scores: the geometric mean, and shares."""
+    parts = np.split(scores, np.cumsum(examples.sizes)[:-1])
+    ranks = np.array([1 + np.sum(own > own[true]) for own, true in zip(parts, examples.true, strict=True)])
+    shares = {f"in the first {n}": float(np.mean(ranks <= n)) for n in (1, 5, 20)}
+    return {"geometric mean rank": float(np.exp(np.mean(np.log(ranks)))), **shares}

@@ -1,0 +1,28 @@
+"""Work spread over threads of this process. Kernels release Python's lock, so threads run side by side."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""The results of a function for all items, in their order."""
+
+
+def processors() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_threads(n_jobs: int) -> Spread:
+    """Spreads work over so many threads; -1 stands for all processors. They end with the returned function."""
+    count = n_jobs if n_jobs > 0 else processors()
+    if count == 1:
+        return alone
+    pool = ThreadPoolExecutor(count)
+    return lambda function, items: list(pool.map(function, items))
+
+
+def alone(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """The results one after the other, in this thread."""
+    return [function(item) for item in items]

@@ -1,0 +1,73 @@
+"""The trained ranking of right-hand sides: its features are free of units, its ranks add up to those of systems."""
+
+import numpy as np
+import pytest
+
+from lgf.data.knowledge import Knowledge
+from lgf.data.observation import Observation
+from lgf.data.problem import Problem
+from lgf.equation.system import System
+from lgf.expression.frame import Variable
+from lgf.expression.monomials import n_constants
+from lgf.expression.print import plain
+from lgf.fit.target import make_target
+from lgf.grammar import load_grammar
+from lgf.search.proposers.components import ComponentSettings
+from lgf.search.systems.component_lists import ComponentSelection
+from lgf.search.systems.language import system_language
+from lgf.search.systems.row_evidence import N_FEATURES
+from lgf.search.systems.row_ranking import load_row_ranking
+from lgf.search.systems.term_grid import make_term_grid
+from lgf.smoothing.complete import complete
+from lgf.solver.solve import solve
+
+GRAMMAR = load_grammar("systems")
+HARES = System.read("hare' = 1.1*hare - 0.4*hare*lynx; lynx' = 0.1*hare*lynx - 0.4*lynx")
+
+
+def evidence_of(scale=1.0, duration=1.0, **known):
+    """The evidence of both rows, with states in other units, and of time."""
+    t = np.linspace(0, 20, 100)
+    clean = solve(HARES, (10.0, 5.0), t).values[:, :2]
+    values = clean + 0.05 * clean.std(axis=0) * np.random.default_rng(0).standard_normal(clean.shape)
+    columns = Variable("hare"), Variable("lynx")
+    problem = Problem((Observation(t * duration, values * scale, columns),), Knowledge(**known))
+    frame, settings = problem.frames[0], ComponentSettings()
+    target = make_target(problem, frame, [complete(o, frame) for o in problem.observations])
+    language = system_language(GRAMMAR, problem, frame, target)
+    terms = make_term_grid(language, target, settings.terms)
+    return ComponentSelection(language, target, terms, target.columns, settings.selection).evidence(range(2))
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return evidence_of()
+
+
+def test_the_truth_is_probable(evidence):
+    ranking = load_row_ranking()
+    for row, terms in ((0, {"hare", "hare*lynx"}), (1, {"hare*lynx", "lynx"})):
+        features = evidence[row].features
+        assert features.shape == (len(evidence[row].components), N_FEATURES)
+        assert np.isclose(np.exp(ranking.log_probabilities(features)).sum(), 1.0)
+        first = ranking.ranked(evidence[row])[:3]
+        assert terms in [{plain(t) for t in component.terms} for component in first]
+        assert [c.rank for c in first] == sorted(c.rank for c in first)
+
+
+def test_features_are_free_of_units(evidence):
+    other = evidence_of(scale=1000.0, duration=1 / 60)
+    for row in range(2):
+        mine = {c.key: f for c, f in zip(evidence[row].components, evidence[row].features, strict=True)}
+        scaled = {c.key: f for c, f in zip(other[row].components, other[row].features, strict=True)}
+        polynomial = [key for key in mine if key in scaled and not n_constants(*key[0], key[1])]
+        assert len(polynomial) > 20
+        differences = [np.abs(mine[key] - scaled[key]).max() for key in polynomial]
+        assert np.median(differences) < 0.05
+
+
+def test_a_known_row_is_certain():
+    known = evidence_of(known={"lynx": "0.1*hare*lynx - 0.4*lynx"})[1]
+    (component,) = load_row_ranking().ranked(known)
+    assert component.known is not None
+    assert component.rank == 0.0
