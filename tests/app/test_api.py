@@ -54,6 +54,22 @@ def test_derivatives_follow_names_or_the_user(site):
     assert taken("time", "value", "unused", "value", "value 1")[0] == [None, "x", None, "y", "w'"]
 
 
+def test_columns_of_wells_are_experiments_and_days_go_with_their_clock(site):
+    names = [f"A{k}" for k in range(1, 9)]
+    rows = [
+        f"2026-05-03,8:{i:02d}:00," + ",".join(f"{1 - 2.7 ** -(i / (9 + k)):.4f}" for k in range(8)) for i in range(30)
+    ]
+    id = add(site, "\n".join([",".join(["date", "time", *names]), *rows]).encode()).json["id"]
+    facts = site.client.post(f"/api/data/{id}/check").json
+    assert [c["role"] for c in facts["table"]["columns"]] == ["time", "time", *["replicate"] * 8]
+    assert facts["problem"]["n_experiments"] == 8
+    assert facts["problem"]["experiments"][0]["t"][:3] == [0.0, 60.0, 120.0]
+    form = {"columns": roles("time", "time", "value", *["unused"] * 7)}
+    assert site.client.post(f"/api/data/{id}/check", form).json["problem"]["n_experiments"] == 1
+    form = {"columns": roles("time", "time", "value", *["replicate"] * 7)}
+    assert site.client.post(f"/api/data/{id}/check", form).json["error"].startswith("Some measured columns are states")
+
+
 @pytest.mark.parametrize(("columns", "sentence"), [
     (("value", "value"), "No column is the time; choose one."),
     (("time", "unused"), "No column is measured; choose at least one."),

@@ -291,7 +291,7 @@ def test_times_of_a_clock_and_cycle_numbers_of_a_plate_reader():
     assert reading.observations[0].states == ("u",)
     assert "Not used: column 'Cycle Nr.'." in reading.notes
     table["Time"][7] = "~End"
-    with pytest.raises(LgfError, match=r"holds '~End' \(row 8\), which is not a time such as 0:03:00"):
+    with pytest.raises(LgfError, match=r"holds '~End' \(row 8\), which is not a time such as 0:00:00"):
         read_observations(table, experiment="Well")
 
 

@@ -9,12 +9,13 @@ from lgf.app.answers import Answers
 from lgf.data import Knowledge, Problem, Record, Table, make_inputs, read_observations
 from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
 from lgf.data.column_variables import column_variables
+from lgf.data.times import days_and_clock
 from lgf.errors import LgfError
 from lgf.expression.frame import HIGHEST_ORDER, Variable
 from lgf.runs.presets import grammar_named, preset_named, with_budget
 from lgf.runs.request import Request
 
-Role = Literal["time", "value", "input", "experiment", "weight", "unused"]
+Role = Literal["time", "value", "replicate", "input", "experiment", "weight", "unused"]
 Text = Annotated[str, Field(max_length=3000)]
 LONGEST_SEARCH = 86_400.0  # seconds
 
@@ -89,8 +90,10 @@ def column_uses(table: Table, roles: Roles) -> tuple[ColumnUse, ...]:
     """The roles, column by column."""
     uses = [ColumnUse(role="unused")] * len(table.names)
     uses[roles.time] = ColumnUse(role="time")
+    if roles.clock is not None:
+        uses[roles.clock] = ColumnUse(role="time")
     for position in roles.values:
-        uses[position] = ColumnUse(role="value")
+        uses[position] = ColumnUse(role="replicate" if roles.wide else "value")
     for _, position in roles.inputs:
         uses[position] = ColumnUse(role="input")
     if roles.experiment is not None:
@@ -143,23 +146,31 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
         table.notes,
     )  # fmt: skip
     places = {role: [i for i, k in enumerate(used) if uses[k].role == role] for role in Role.__args__}
+    days = days_and_clock(reduced, places["time"][0], places["time"][1:]) if len(places["time"]) == 2 else None
+    if days is not None:
+        places["time"] = [days[0]]
     for role, name in (("time", "the times"), ("experiment", "the experiments"), ("weight", "the weights")):
         if len(places[role]) > 1:
             raise LgfError(f"{len(places[role])} columns are said to hold {name}; choose one.")
     if not places["time"]:
         raise LgfError("No column is the time; choose one.")
-    if not places["value"]:
+    if not places["value"] and not places["replicate"]:
         raise LgfError("No column is measured; choose at least one.")
+    if places["value"] and places["replicate"]:
+        raise LgfError(
+            "Some measured columns are states and some are experiments of one quantity; choose the same for all."
+        )
     reading = read_observations(
         reduced,
         time=places["time"][0],
-        value=places["value"],
+        value=places["value"] or places["replicate"],
         derivative=derivatives(table, uses),
         forcing=places["input"] or None,
         experiment=places["experiment"][0] if places["experiment"] else None,
         weight=places["weight"][0] if places["weight"] else None,
         initial=form.initial or None,
         by_name=bool(form.hidden),
+        wide=bool(places["replicate"]),
         units={table.names[k]: unit for k in used if (unit := uses[k].unit) is not None},
     )
     formulas = _formulas(form)

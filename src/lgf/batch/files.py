@@ -47,6 +47,7 @@ def fit_files(
     derivative: Any = None,
     forcing_column: str | Sequence[str] | None = None,
     experiment: str | None = None,
+    wide: bool = False,
     weight: str | None = None,
     initial: Any = None,
     forcing: Any = None,
@@ -71,7 +72,7 @@ def fit_files(
         records = name_records(find_sources([str(word) for word in words], out), out)
     columns = {
         "time": time, "value": value, "derivative": derivative, "forcing": forcing_column, "experiment": experiment,
-        "weight": weight,
+        "wide": wide, "weight": weight,
     }  # fmt: skip
     question = Question(
         ReadTable(columns, initial, forcing, model.knowledge()), str(model.model), model.search_settings(),

@@ -17,6 +17,7 @@ from lgf.cli.options import (
     Unit,
     Value,
     Weight,
+    Wide,
 )
 
 
@@ -33,6 +34,7 @@ def discover(
     forcing: ForcingFormula = None,
     forcing_column: ForcingColumn = None,
     experiment: Experiment = None,
+    wide: Wide = False,
     weight: Weight = None,
     unit: Unit = None,
     initial: Initial = None,
@@ -154,7 +156,7 @@ def discover(
             "conserved": conserved or None, "populations": population or None, "hidden": hidden or None,
             "vary": vary[0] if vary in (["auto"], ["none"]) else vary or "auto",
         }  # fmt: skip
-        columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit)
+        columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit, wide)
         settings = preset_named(preset)
         if settings_file is not None:
             settings = settings_in(settings_file, settings)

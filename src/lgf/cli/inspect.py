@@ -19,6 +19,7 @@ from lgf.cli.options import (
     Unit,
     Value,
     Weight,
+    Wide,
 )
 from lgf.errors import quoted
 
@@ -39,6 +40,7 @@ def check(
     forcing: ForcingFormula = None,
     forcing_column: ForcingColumn = None,
     experiment: Experiment = None,
+    wide: Wide = False,
     weight: Weight = None,
     unit: Unit = None,
     initial: Initial = None,
@@ -49,7 +51,7 @@ def check(
     from lgf.data import check as check_problem
     from lgf.errors import LgfError
 
-    columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit)
+    columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit, wide)
     problem, notes = read_problem(data, columns, forcing, initial, {})
     for note in notes:
         typer.echo(note)

@@ -22,6 +22,9 @@ ForcingFormula = Annotated[
 ]
 ForcingColumn = Annotated[list[str] | None, typer.Option(help="Column of a known input. Repeatable.")]
 Experiment = Annotated[str | None, typer.Option(help="Column that identifies the experiments.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Every measured column is an experiment of the same quantity, as wells are.")
+]
 Weight = Annotated[str | None, typer.Option(help="Column of sample weights.")]
 Unit = Annotated[
     list[str] | None,

@@ -24,6 +24,7 @@ class Columns:
     experiment: str | None = None
     weight: str | None = None
     unit: list[str] | None = None
+    wide: bool = False
 
 
 def read_problem(
@@ -46,7 +47,7 @@ def read_problem(
             path, time=columns.time, value=columns.value or None, derivative=parse_derivative(columns.derivative),
             forcing=columns.forcing or None, experiment=columns.experiment, weight=columns.weight, initial=start,
             units=unit_pairs_from_text(columns.unit),
-            by_name=bool(known.get("hidden")),
+            by_name=bool(known.get("hidden")), wide=columns.wide,
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
     known = {**known, "units": dict(reading.units) or None}

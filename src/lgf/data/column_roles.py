@@ -11,6 +11,7 @@ from lgf.data.column_variables import DEFAULT_STATE, column_variables, plain_nam
 from lgf.data.noise import is_noise_alone
 from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.table import Table
+from lgf.data.times import days_and_clock
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
 
@@ -25,6 +26,7 @@ _KNOWN_NAMES = {
     "weight": "weight weights",
     "row": "index row rows sample samples no nr # n obs id rownames",
 }
+_WELL = re.compile(r"[a-p](0?[1-9]|1[0-9]|2[0-4])")  # of plates with up to 384 wells
 _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
 
 
@@ -39,17 +41,21 @@ class Roles:
     experiment: int | None
     weight: int | None
     notes: tuple[str, ...]
+    clock: int | None = None  # the time of day, if the column of the times has days only
+    wide: bool = False  # every value column is an experiment of the one variable
 
 
 def guess_roles(
     table: Table, time: Any, value: Any, derivative: Any, forcing: Any, experiment: Any, weight: Any,
-    by_name: bool = False,
+    by_name: bool = False, wide: bool = False,
 ) -> Roles:  # fmt: skip
     """The role of every column: set by the user, else guessed by its name, else by its values.
 
     Every column of numbers without another role holds measured values. With `by_name` a single state has the name of
-    its column.
+    its column. With `wide`, or if the names say so, each measured column is an experiment of the same quantity.
     """
+    if wide and experiment is not None:
+        raise LgfError("every column is an experiment of its own, but a column of experiments is named; drop one.")
     notes: list[str] = []
     positions = {
         what: None if name is None else table.position(name, what)
@@ -67,6 +73,11 @@ def guess_roles(
         counted = ", which counts the rows: no other looks like time" * _counts_rows(table, names, time_position)
         notes.append(f"Time is column {quoted(table.names[time_position])} (guessed){counted}.")
         free.remove(time_position)
+    parts = days_and_clock(table, time_position, free)
+    clock = None
+    if parts is not None:
+        free = [k for k in (*free, time_position) if k not in parts]
+        time_position, clock = parts
     if positions["experiment"] is None and not _increases(table, time_position):
         column = next((k for k in free if names[k] in _NAMES["experiment"]), None)
         if column is None:
@@ -100,9 +111,18 @@ def guess_roles(
         values = _guess_values(table, names, free, positions["experiment"], notes)
     others = [p for role, p in positions.items() if p is not None and role != "time"]
     _check_distinct(table, [time_position, *values, *inputs, *others])
-    variables = column_variables([table.names[k] for k in values], derivative, by_name)
-    _check_number(table, variables, guessed)
-    for k, variable in zip(values, variables, strict=True) if derivative is None else ():
+    if not wide and guessed and positions["experiment"] is None and _are_replicates([names[k] for k in values]):
+        wide = True
+        notes.append(
+            f"The {len(values)} measured columns are taken for experiments of one quantity, by their names; name them "
+            "as values (--value, or their roles on the page) if they are states."
+        )
+    if wide:
+        variables = (_wide_variable(derivative),)
+    else:
+        variables = column_variables([table.names[k] for k in values], derivative, by_name)
+        _check_number(table, variables, guessed)
+    for k, variable in zip(values, variables, strict=True) if derivative is None and not wide else ():
         if variable.derivative > 0:
             notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
         elif variable.name == DEFAULT_STATE and names[k] != DEFAULT_STATE:
@@ -113,8 +133,25 @@ def guess_roles(
         raise LgfError(f"two columns would be the input {quoted(duplicate)}; rename one of them.")
     return Roles(
         time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), positions["experiment"],
-        positions["weight"], tuple(notes),
+        positions["weight"], tuple(notes), clock, wide,
     )  # fmt: skip
+
+
+def _are_replicates(names: list[str]) -> bool:
+    """Whether columns are called like experiments (rep1, rep2), or like more wells of a plate than there are states."""
+    experiments = all(name not in _NAMES["experiment"] and _is_called(name, "experiment") for name in names)
+    wells = len(names) > MOST_STATES and all(_WELL.fullmatch(name) for name in names)
+    return len(names) > 1 and (experiments or wells)
+
+
+def _wide_variable(derivative: Any) -> Variable:
+    """What every column of a wide table holds."""
+    orders = set(_as_sequence(derivative if derivative is not None else 0))
+    if len(orders) > 1 or not all(isinstance(order, int) for order in orders):
+        raise LgfError(
+            f"every column is an experiment of one quantity, but the derivatives are {quoted(derivative)}; give one."
+        )
+    return Variable(DEFAULT_STATE, orders.pop())
 
 
 def _as_sequence(value: Any) -> Sequence:
@@ -123,7 +160,7 @@ def _as_sequence(value: Any) -> Sequence:
 
 def _is_called(name: str, what: str) -> bool:
     """Whether the name, or the name before a number, is one of this role."""
-    return name in _NAMES[what] or re.sub(r"_?[0-9]+$", "", name) in _NAMES[what]
+    return name in _NAMES[what] or re.sub(r"[ _.-]?[0-9]+$", "", name) in _NAMES[what]
 
 
 def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
@@ -258,7 +295,7 @@ def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) 
         what = "columns of numbers beside time" if guessed else "measured columns"
         raise LgfError(
             f"{table.source} has {n} {what}, but a system has at most {MOST_STATES} states; name the columns to use "
-            "as values."
+            "as values, or say that each is an experiment of the same quantity (--wide)."
         )
 
 

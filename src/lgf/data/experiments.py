@@ -1,6 +1,5 @@
 """Observations from tables and arrays."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,13 +12,14 @@ from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_var
 from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
 from lgf.data.quantities import initial_in_numbers
 from lgf.data.table import ColumnName, Table, read_table
+from lgf.data.times import read_times
+from lgf.data.wide_table import long_form
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 from lgf.expression.parse import ReadingError
 from lgf.solver.forcing import Forcing
 
 MOST_EXPERIMENTS = 1_000
-_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")  # two parts may be h:mm or m:ss
 
 ForcingLike = Forcing | str | Callable[[float], float] | Sequence[float] | np.ndarray | None
 
@@ -46,20 +46,24 @@ def read_observations(
     units: Mapping[str, str] | None = None,
     delimiter: str | None = None,
     by_name: bool = False,
+    wide: bool = False,
 ) -> Reading:
     """The experiments in a table (see `read_table`); roles of columns that are not named are guessed and noted.
 
     Every column of numbers without another role is a state, or a derivative of one, as its name says (see
     `column_variables`); `derivative` says it otherwise. A column that is empty in an experiment was not measured there.
     `initial` is one state for all experiments, or one for each. `units` are by column or quantity; headers such as
-    `u [m]` give the others. With `by_name` a single state has its column's name.
+    `u [m]` give the others. With `by_name` a single state has its column's name. In a `wide`
+    table every measured column is an experiment of the same quantity; columns named like wells are taken for that.
     """
     table = read_table(source, delimiter)
-    roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name)
+    roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name, wide)
+    if roles.wide:
+        table, roles = long_form(table, roles)
     groups, short = _long_enough(_experiments(table, roles.experiment))
     column_unit, unit_notes = column_units(table, roles, units)
     initials = [_in_numbers(start, roles.variables, column_unit) for start in _initials(initial, len(groups))]
-    t, time_notes = _times(table, roles.time, one_experiment=roles.experiment is None)
+    t, time_notes = read_times(table, roles.time, roles.clock, one_experiment=roles.experiment is None)
     values = np.column_stack([table.numbers(k) for k in roles.values])
     inputs = {name: table.numbers(k) for name, k in roles.inputs}
     weights = None if roles.weight is None else table.numbers(roles.weight)
@@ -227,43 +231,6 @@ def _is_list(values: Any) -> bool:
     return all(isinstance(v, single) or callable(v) for v in values) or all(
         isinstance(v, (list, tuple)) and (len(v) == 0 or np.ndim(v[0]) == 0) for v in values
     )
-
-
-def _times(table: Table, position: int, one_experiment: bool) -> tuple[np.ndarray, list[str]]:
-    """The times as numbers (of clocks in seconds, of dates in seconds from the first one), and notes."""
-    column, name = table.columns[position], quoted(table.names[position])
-    if table.is_numeric(position):
-        return table.numbers(position), []
-    if _CLOCK.fullmatch(str(column[0])):
-        return _clock_seconds(table, position), [f"The times in {name} are hours:minutes:seconds; t counts seconds."]
-    try:
-        dates = column if column.dtype.kind in "Mm" else np.array([str(c) for c in column], dtype="datetime64[us]")
-    except ValueError:
-        return table.numbers(position), []
-    seconds = (dates - dates[0]) / np.timedelta64(1, "s")
-    back = np.flatnonzero(np.diff(seconds) < 0)
-    if one_experiment and len(back):
-        row = back[0] + 1
-        raise LgfError(
-            f"the dates in {name} go back from {column[row - 1]} to {column[row]} ({table.place(row)}); sort the "
-            "rows by date, or name the column that tells experiments apart."
-        )
-    return seconds, [f"The times in {name} are dates; t counts seconds from the first one."]
-
-
-def _clock_seconds(table: Table, position: int) -> np.ndarray:
-    """The seconds of a column of times such as 0:03:00."""
-    seconds = np.empty(len(table))
-    for row, cell in enumerate(table.columns[position]):
-        found = _CLOCK.fullmatch(str(cell))
-        if found is None:
-            raise LgfError(
-                f"column {quoted(table.names[position])} of {table.source} holds {quoted(str(cell))} "
-                f"({table.place(row)}), which is not a time such as 0:03:00; correct it, or delete the line."
-            )
-        hours, minutes, rest = map(float, found.groups())
-        seconds[row] = 3600 * hours + 60 * minutes + rest
-    return seconds
 
 
 def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:

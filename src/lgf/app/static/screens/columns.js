@@ -10,6 +10,7 @@ const ROLES = [
   ["value", "Measured"],
   ["value 1", "Measured: a rate of change (velocity)"],
   ["value 2", "Measured: an acceleration"],
+  ["replicate", "Measured: one experiment of several"],
   ["input", "Known input"],
   ["experiment", "Names the experiment"],
   ["weight", "Weight of the sample"],

@@ -1,0 +1,58 @@
+"""Dates and clocks as loggers and people write them."""
+
+import numpy as np
+import pytest
+
+from lgf.data import read_observations
+
+U = [1.0, 2.0, 4.0, 8.0]
+
+
+def times(cells, **more):
+    (observation,) = read_observations({"time": cells, "u": U, **more}).observations
+    return observation.t.tolist()
+
+
+@pytest.mark.parametrize("cells", [
+    ["2026-05-03 08:00:00", "2026-05-03 08:00:30", "2026-05-03 20:00:00", "2026-05-04 08:00:00"],
+    ["2026-05-03T08:00:00", "2026-05-03T08:00:30", "2026-05-03T20:00:00", "2026-05-04T08:00:00"],
+    ["03.05.2026 08:00:00", "03.05.2026 08:00:30", "03.05.2026 20:00:00", "04.05.2026 08:00:00"],
+    ["3.5.2026 8:00:00,0", "3.5.2026 8:00:30,0", "3.5.2026 20:00:00,0", "4.5.2026 8:00:00,0"],
+    ["13/05/2026 08:00:00", "13/05/2026 08:00:30", "13/05/2026 20:00:00", "14/05/2026 08:00:00"],
+    ["5/13/2026 8:00:00 AM", "5/13/2026 8:00:30 AM", "5/13/2026 8:00:00 PM", "5/14/2026 8:00:00 AM"],
+    ["12-31-2026, 8:00:00 am", "12-31-2026, 8:00:30 am", "12-31-2026, 8:00:00 pm", "01-01-2027, 8:00:00 am"],
+])  # fmt: skip
+def test_the_same_times_in_many_spellings(cells):
+    assert times(cells) == [0.0, 30.0, 43_200.0, 86_400.0]
+
+
+def test_midnight_is_twelve_in_the_morning():
+    assert times(["5/13/2026 12:00 AM", "5/13/2026 12:01 AM", "5/13/2026 12:00 PM", "5/13/2026 12:01 PM"]) == [
+        0.0, 60.0, 43_200.0, 43_260.0
+    ]  # fmt: skip
+
+
+def test_dates_of_one_day_are_the_same_with_day_or_month_first():
+    assert times([f"3/5/2026 08:00:{s}" for s in ("00", "01", "02.5", "03")]) == [0.0, 1.0, 2.5, 3.0]
+
+
+@pytest.mark.parametrize(
+    "clock", [["23:59:00", "23:59:30", "00:00:00", "00:01:00"], ["23:58", "23:59", "0:00", "0:30"]]
+)
+@pytest.mark.parametrize("first", ["day", "clock"])
+def test_days_and_the_time_of_day_may_stand_in_two_columns(clock, first):
+    day = ["2026-05-03", "2026-05-03", "2026-05-04", "2026-05-04"]
+    columns = {"date": day, "time": clock} if first == "day" else {"time": clock, "date": day}
+    reading = read_observations({**columns, "u": U})
+    expected = [0.0, 30.0, 60.0, 120.0] if len(clock[0]) == 8 else [0.0, 60.0, 120.0, 1920.0]
+    assert reading.observations[0].t.tolist() == expected
+    assert not any("Not used" in note for note in reading.notes)
+    assert any("with the time of day in 'time'" in note for note in reading.notes)
+
+
+def test_a_column_of_days_may_name_the_experiments_of_a_clock():
+    day = np.repeat(["2026-05-03", "2026-05-04"], 4)
+    table = {"day": day, "time": ["8:00:00", "8:00:10", "8:00:20", "8:00:30"] * 2, "u": U * 2}
+    reading = read_observations(table, experiment="day")
+    assert [o.name for o in reading.observations] == ["2026-05-03", "2026-05-04"]
+    assert reading.observations[1].t.tolist() == [28_800.0, 28_810.0, 28_820.0, 28_830.0]
