@@ -1,6 +1,8 @@
 """Evaluation of expressions with NumPy: slow and plain, the reference for the compiled programs."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import mul
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,6 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.print import plain
 from lgf.expression.tree import SIGNAL, Expression
+
+
+Known = dict[tuple[str, int], NDArray[np.float64]]
+"""Values by symbol, as `known_values` makes them."""
 
 
 def evaluate(
@@ -19,17 +25,29 @@ def evaluate(
 
     The environment maps symbols to values, by spelling ("t", "u", "u'") or as ("u", 1).
     """
-    known = {}
+    return evaluate_known(expression, known_values(environment), constants)
+
+
+def known_values(environment: Mapping[str | tuple[str, int], ArrayLike]) -> Known:
+    """The values of an environment by symbol, for many calls of `evaluate_known`."""
+    known: Known = {}
     for name, values in environment.items():
         key = name if isinstance(name, tuple) else (name.rstrip("'"), len(name) - len(name.rstrip("'")))
         known[key] = np.asarray(values, dtype=float)
         if key[1] == 0:  # a plain name may be a state or a signal
             known.setdefault((key[0], SIGNAL), known[key])
+    return known
+
+
+def evaluate_known(
+    expression: Expression, known: Known, constants: Sequence[float] | None = None
+) -> NDArray[np.float64]:
+    """The values of the expression, as `evaluate` gives them."""
     with np.errstate(all="ignore"):
         return np.asarray(_value(expression, known, constants), dtype=float)
 
 
-def _value(e: Expression, known: dict[tuple[str, int], NDArray[np.float64]], constants: Sequence[float] | None):
+def _value(e: Expression, known: Known, constants: Sequence[float] | None):
     if e.head == "number":
         return np.float64(e.args[0])
     if e.head == "symbol":
@@ -44,7 +62,7 @@ def _value(e: Expression, known: dict[tuple[str, int], NDArray[np.float64]], con
     if e.head == "+":
         return sum(parts[1:], parts[0])
     if e.head == "*":
-        return np.prod(np.broadcast_arrays(*parts), axis=0)
+        return reduce(mul, parts)
     if e.head == "^":
         return np.power(parts[0], parts[1])
     return FUNCTIONS[e.head].array(parts[0])

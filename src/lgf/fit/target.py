@@ -11,7 +11,7 @@ from lgf.data.noise import rounding_error
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame, Variable
-from lgf.expression.numeric import evaluate
+from lgf.expression.numeric import Known, evaluate_known, known_values
 from lgf.expression.tree import SIGNAL, Expression
 from lgf.smoothing.complete import Completion
 from lgf.solver.forcing import Forcing, input_table, longest_step
@@ -172,6 +172,11 @@ class Target:
         return {"t": self.t, **inputs, **dict(zip(self.frame.columns, self.columns, strict=True))}
 
     @cached_property
+    def known_values(self) -> Known:
+        """The same for many evaluations."""
+        return known_values(self.environment)
+
+    @cached_property
     def ranges(self) -> dict[str | Variable, tuple[float, float]]:
         """The smallest and the largest value of time ("t") and of every variable, initial states included."""
         ranges: dict[str | Variable, tuple[float, float]] = {"t": self.window}
@@ -185,7 +190,7 @@ class Target:
     def values(self, expression: Expression) -> np.ndarray:
         """The finite values of an expression without constants over the completed record."""
         if expression not in self.cache:
-            values = np.broadcast_to(evaluate(expression, self.environment), self.t.shape)
+            values = np.broadcast_to(evaluate_known(expression, self.known_values), self.t.shape)
             self.cache[expression] = values[np.isfinite(values)]
         return self.cache[expression]
 

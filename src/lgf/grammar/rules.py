@@ -69,6 +69,15 @@ class Grammar:
         """The hash of the fingerprint; hashing every rule would dominate look-ups in caches by grammar."""
         return hash(self.fingerprint)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether name, documentation and content are equal; comparing every rule would dominate look-ups too."""
+        if self is other:
+            return True
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        mine, theirs = (self.fingerprint, self.name, self.documentation), (other.fingerprint, other.name, other.documentation)
+        return mine == theirs
+
     @property
     def start(self) -> str:
         """The nonterminal that every derivation begins with."""

@@ -75,6 +75,26 @@ class Row:
         """The bits by term."""
         return dict(self.terms)
 
+    @cached_property
+    def by_length(self) -> dict[tuple[Expression, int], list[tuple[float, Header]]]:
+        """The headers by divisor and number of terms, each with its own bits."""
+        found: dict[tuple[Expression, int], list[tuple[float, Header]]] = {}
+        for divisor, headers in self.headers.items():
+            for header in headers:
+                bits = -math.log2(header.probability) - math.log2(math.factorial(header.count))
+                found.setdefault((divisor, header.count + len(header.own)), []).append((bits, header))
+        return found
+
+    @cached_property
+    def made(self) -> list[RowStructure]:
+        """The first structures, as many as were asked for: a search asks for the same ones several times."""
+        return []
+
+    @cached_property
+    def following(self) -> Iterator[RowStructure]:
+        """The structures after those that are made."""
+        return _structures(self)
+
     def ordered(self, terms: Iterable[Expression]) -> tuple[Expression, ...]:
         """The terms in the order of printed equations; others last."""
         return tuple(sorted(terms, key=lambda term: self.rank.get(term, len(self.rank))))
@@ -111,12 +131,13 @@ class SystemLanguage:
         if any(term not in chosen for term in rules.required):
             return math.inf
         best = math.inf
-        for header in rules.headers.get(divisor, ()):
-            if header.count + len(header.own) == len(chosen):
-                rest = Counter(chosen)
+        for bits, header in rules.by_length.get((divisor, len(chosen)), ()):
+            rest = Counter(chosen)
+            if header.own:
                 rest.subtract(header.own)
-                if min(rest.values(), default=0) >= 0:
-                    best = min(best, _bits(header, +rest, rules.cost))
+                rest = +rest if min(rest.values(), default=0) >= 0 else None
+            if rest is not None:
+                best = min(best, _bits(bits, rest, rules.cost))
         return best
 
     def count_cost(self, row: int, most: int, divisor: Expression = ONE) -> np.ndarray:
@@ -131,17 +152,15 @@ class SystemLanguage:
 
     def structures(self, row: int) -> Iterator[RowStructure]:
         """The right-hand sides of the row in order of their bits, each once, in different terms."""
-        rules = self.rows[row]
-        if rules.known is not None:
-            yield RowStructure((), ONE, 0.0, rules.known)
-            return
-        streams = [_sums(header, rules) for headers in rules.headers.values() for header in headers]
-        seen: set[Expression] = set()
-        for structure in heapq.merge(*streams, key=lambda s: s.bits):
-            right, _ = canonical(right_side(structure))
-            if right != ZERO and right not in seen:
-                seen.add(right)
-                yield structure
+        rules, place = self.rows[row], 0
+        while True:
+            while place < len(rules.made):
+                yield rules.made[place]
+                place += 1
+            structure = next(rules.following, None)
+            if structure is None:
+                return
+            rules.made.append(structure)
 
     def skeleton(self, rows: Sequence[RowStructure]) -> Skeleton:
         """The skeleton with these right-hand sides, constants numbered through all rows; see the module."""
@@ -242,12 +261,27 @@ def right_side(structure: RowStructure) -> Expression:
     return mul(add(*summands), power(shifted(structure.divisor, start), MINUS_ONE))
 
 
-def _bits(header: Header, summands: Counter[Expression], cost: Mapping[Expression, float]) -> float:
+def _bits(header: float, summands: Counter[Expression], cost: Mapping[Expression, float]) -> float:
     """The bits of the header and of the summands in any order."""
-    total = -math.log2(header.probability) - math.log2(math.factorial(header.count))
+    total = header
     for term, times in summands.items():
-        total += times * cost.get(term, math.inf) + math.log2(math.factorial(times))
+        bits = cost.get(term, math.inf)
+        total += bits if times == 1 else times * bits + math.log2(math.factorial(times))
     return total
+
+
+def _structures(row: Row) -> Iterator[RowStructure]:
+    """The right-hand sides of the row in order of their bits, each once, in different terms."""
+    if row.known is not None:
+        yield RowStructure((), ONE, 0.0, row.known)
+        return
+    streams = [_sums(header, row) for headers in row.headers.values() for header in headers]
+    seen: set[Expression] = set()
+    for structure in heapq.merge(*streams, key=lambda s: s.bits):
+        right, _ = canonical(right_side(structure))
+        if right != ZERO and right not in seen:
+            seen.add(right)
+            yield structure
 
 
 def _sums(header: Header, row: Row) -> Iterator[RowStructure]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lgf.expression.monomials import n_constants
-from lgf.expression.numeric import evaluate
+from lgf.expression.numeric import evaluate_known, known_values
 from lgf.expression.tree import MINUS_ONE, Expression, power
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
@@ -46,14 +46,14 @@ class DividedTerms:
         self._numerators = tuple(dict.fromkeys(t for row in rows for t in self._cheapest(row)))
         divisors = {d: None for row in rows for d, _ in language.divisors(row)[: settings.divisors]}
         names = ["t", *map(str, target.frame.columns), *target.frame.inputs]
-        environment: dict = dict(zip(names, [grid.t, *grid.columns, *grid.inputs], strict=True))
+        known = known_values(dict(zip(names, [grid.t, *grid.columns, *grid.inputs], strict=True)))
         shape = grid.t.shape
-        above = np.array([np.broadcast_to(evaluate(t, environment), shape) for t in self._numerators])
+        above = np.array([np.broadcast_to(evaluate_known(t, known), shape) for t in self._numerators])
         self._choices: list[tuple[Expression, tuple[float, ...]]] = []
         parts: list[np.ndarray] = []
         for divisor in divisors:
             for values in values_inside(power(divisor, MINUS_ONE), n_constants(divisor), target, settings.values):
-                below = np.broadcast_to(evaluate(divisor, environment, values), shape)
+                below = np.broadcast_to(evaluate_known(divisor, known, values), shape)
                 if np.all(np.isfinite(below)) and np.abs(below).min() > 0.0:
                     self._choices.append((divisor, values))
                     parts.append(needed.of(_integrals(above / below, grid)))

@@ -86,6 +86,8 @@ class ComponentSelection:
             tangent -= self._integrals[column]
             tangent /= _TANGENT_STEP
         self._filters: dict[tuple[bytes, float], tuple[Rows, float]] = {}
+        self._measured: dict[tuple[int, float], np.ndarray] = {}
+        self._floors = [self._floor_of(rows) for rows in self._rows]
         self._divided = DividedTerms(language, target, self._grid, self._needed, settings.denominators)
 
     def lists(self, rows: Sequence[int], kappas: Sequence[float] | None = None) -> dict[int, list[Component]]:
@@ -157,13 +159,8 @@ class ComponentSelection:
         numbers = [self._terms.position.get(term, -1) for term in terms]
         if min(numbers, default=0) < 0:
             return None
-        columns = []
-        for number in numbers:
-            own = np.flatnonzero(self._terms.owner == number)
-            if not len(own):
-                return None
-            columns.append(int(own[len(own) // 2]))
-        return self._fit(row, kappa, columns)
+        columns = [self._terms.middle[number] for number in numbers]
+        return None if min(columns, default=0) < 0 else self._fit(row, kappa, columns)
 
     def _filter(self, row: int, kappa: float) -> tuple[Rows, float]:
         key = self._rows[row].pattern, kappa
@@ -172,11 +169,14 @@ class ComponentSelection:
         return self._filters[key]
 
     def _explained(self, row: int, kappa: float) -> np.ndarray:
-        filtered, _ = self._filter(row, kappa)
-        return whitened(self._rows[row].values[None], filtered)[0]
+        key = row, kappa
+        if key not in self._measured:
+            filtered, _ = self._filter(row, kappa)
+            self._measured[key] = whitened(self._rows[row].values[None], filtered)[0]
+        return self._measured[key]
 
-    def _floor(self, row: int) -> float:
-        rows = self._rows[row]
+    def _floor_of(self, rows: MeasuredRows) -> float:
+        """The least squared residual of a row that is believed."""
         measured = rows.values[rows.depth, rows.sample] * rows.scale
         return self._settings.floor**2 * len(measured) * max(float(np.var(measured)), 1e-300)
 
@@ -216,7 +216,7 @@ class ComponentSelection:
         )
         options = BeamOptions(
             settings.width, settings.depth, settings.branches, settings.swaps, settings.swap_branches, settings.margin,
-            float(n_rows), self._floor(row),
+            float(n_rows), self._floors[row],
         )  # fmt: skip
         pool = make_pool(options)
         select_terms(columns, self._language.count_cost(row, settings.depth), options, pool)
@@ -237,7 +237,7 @@ class ComponentSelection:
         """(description length, component) of right-hand sides with a common denominator."""
         required = set(self._language.rows[row].required)
         _, log_determinant = self._filter(row, kappa)
-        selected = self._divided.selected(row, divided, self._explained(row, kappa), self._floor(row))
+        selected = self._divided.selected(row, divided, self._explained(row, kappa), self._floors[row])
         return [(length + log_determinant, c) for length, c in selected if required <= set(c.terms)]
 
     def _fit(self, row: int, kappa: float, columns: Sequence[int]) -> tuple[float, Component] | None:
@@ -283,7 +283,7 @@ class ComponentSelection:
             return coefficients, math.inf
         bits = self._language.bits(row, [terms.terms[i] for i in numbers])
         n = len(y)
-        length = n * math.log(max(rss, self._floor(row)) / n) + log_determinant
+        length = n * math.log(max(rss, self._floors[row]) / n) + log_determinant
         length += (len(numbers) + int(terms.n_inner[numbers].sum())) * math.log(n) + _NATS_PER_BIT * bits
         return coefficients, length
 

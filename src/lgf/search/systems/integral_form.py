@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ class MeasuredRows:
     block: np.ndarray  # (measured column, experiment) as a number
     values: np.ndarray  # [depth, sample] what was measured, 0 elsewhere
 
-    @property
+    @cached_property
     def pattern(self) -> bytes:
         """Equal for states of which the same samples were measured."""
         return b"".join(np.ascontiguousarray(a).tobytes() for a in (self.sample, self.depth, self.scale))
@@ -112,13 +113,15 @@ def whitening(target: Target, rows: MeasuredRows, kappa: float) -> tuple[Rows, f
     t = target.t[rows.sample]
     experiment = np.searchsorted(first, rows.sample, side="right") - 1
     gap = np.where(restart, t - target.t[first[experiment]], np.diff(t, prepend=t[0])) / longest
-    gain, precision, variance, log_determinant = np.empty(n), np.empty(n), 0.0, 0.0
+    added, starts = (kappa * gap).tolist(), restart.tolist()
+    variances, spreads = np.empty(n), np.empty(n)
+    variance = 0.0
     for r in range(n):
-        variance = (0.0 if restart[r] else variance) + kappa * gap[r]
-        spread = variance + 1.0
-        gain[r], precision[r] = variance / spread, 1.0 / np.sqrt(spread)
-        variance /= spread
-        log_determinant += np.log(spread)
+        variance = (0.0 if starts[r] else variance) + added[r]
+        variances[r], spreads[r] = variance, variance + 1.0
+        variance /= variance + 1.0
+    gain, precision = variances / spreads, 1.0 / np.sqrt(spreads)
+    log_determinant = float(np.log(spreads).cumsum()[-1])
     filtered = Rows(
         rows.sample.astype(np.int64), rows.depth.astype(np.int64), rows.scale, restart, gain, precision,
         np.zeros((0, n)),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lgf.expression.numeric import evaluate
+from lgf.expression.numeric import evaluate_known
 from lgf.expression.tree import ONE, Expression
 from lgf.fit.target import Target
 from lgf.search.systems.component import Component
@@ -43,9 +43,7 @@ class TermShares:
     """The sizes of the terms of a row along the smoothed states, relative to the slope of the row."""
 
     def __init__(self, target: Target, row: int):
-        self._environment: dict = {"t": target.t}
-        self._environment |= {str(v): target.columns[i] for i, v in enumerate(target.frame.columns)}
-        self._environment |= dict(zip(target.frame.inputs, target.inputs, strict=True))
+        self._known = target.known_values
         self._slope = target.columns[target.frame.dimension + row]
         self._size = max(float(np.sqrt(np.mean(self._slope**2))), 1e-300)
         self._values: dict[tuple[Expression, tuple[float, ...]], np.ndarray] = {}
@@ -70,8 +68,7 @@ class TermShares:
     def _along(self, term: Expression, inner: tuple[float, ...]) -> np.ndarray:
         key = term, inner
         if key not in self._values:
-            with np.errstate(all="ignore"):
-                values = evaluate(term, self._environment, inner)
+            values = evaluate_known(term, self._known, inner)
             self._values[key] = np.broadcast_to(values, self._slope.shape)
         return self._values[key]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from lgf.expression.monomials import n_constants
-from lgf.expression.numeric import evaluate
+from lgf.expression.numeric import evaluate_known
 from lgf.expression.tree import Expression, T
 from lgf.fit.initial_guesses import choices
 from lgf.fit.target import Target
@@ -52,6 +52,12 @@ class TermGrid:
     def position(self) -> dict[Expression, int]:
         """The number of each term."""
         return {term: i for i, term in enumerate(self.terms)}
+
+    @cached_property
+    def middle(self) -> list[int]:
+        """The middle one of the columns of each term, -1 if it has none."""
+        counts = np.bincount(self.owner, minlength=len(self.terms))
+        return np.where(counts > 0, np.cumsum(counts) - counts + counts // 2, -1).tolist()
 
 
 def make_term_grid(language: SystemLanguage, target: Target, settings: GridSettings = GridSettings()) -> TermGrid:
@@ -134,7 +140,7 @@ def _values(role: Role, chosen: dict[int, float], count: int, target: Target, mo
         return relative
     with np.errstate(all="ignore"):
         constants = [chosen.get(i, 1.0) for i in range(count)]
-        values = np.abs(evaluate(role.cofactor, target.environment, constants))
+        values = np.abs(evaluate_known(role.cofactor, target.known_values, constants))
     finite = values[np.isfinite(values)]
     size = float(np.quantile(finite, 0.9)) if finite.size else 0.0
     return [r / size for r in relative] if 1e-12 < size < 1e12 else ()
@@ -146,7 +152,7 @@ def _sound(term: Expression, values: tuple[float, ...], target: Target) -> bool:
         if node.head == "^" and node.args[1].head == "number" and node.args[1].args[0] < 0:
             base = node.args[0]
             if any(n.head == "constant" for n in base.nodes()):
-                below = np.broadcast_to(evaluate(base, target.environment, values), target.t.shape)
+                below = np.broadcast_to(evaluate_known(base, target.known_values, values), target.t.shape)
                 if not np.all(np.isfinite(below)) or below.min() < _NO_POLE:
                     return False
     return True
