@@ -25,7 +25,7 @@ class Columns(NamedTuple):
     square: float  # squared length of the explained rows
     term: np.ndarray  # int64 [column] which term a column belongs to; a set has a term once
     tangent: np.ndarray  # int64 [column] its place in the Gram matrix, -1 = none
-    cost: np.ndarray  # [column] of adding it, in units of description length
+    cost: np.ndarray  # [column] of adding it, in units of description length; equal or infinite for those of a term
     key: np.ndarray  # uint64 [term] random numbers, to recognise sets
 
 
@@ -64,22 +64,57 @@ def make_pool(options: BeamOptions) -> Pool:
 
 
 class _Span(NamedTuple):
-    """The projections of all columns on the span of one set."""
+    """The projections of all columns on the span of one set.
+
+    The last four are elements of the Gram matrix, gathered once because the matrix is larger than the cache.
+    """
 
     inside: np.ndarray  # [direction, column] components along an orthonormal basis
     moment: np.ndarray  # [column] products of the residual with the columns
     outside: np.ndarray  # [column] squared length outside the span
+    mixed: np.ndarray  # [pair] product of a column with its tangent, outside the span
+    gain: np.ndarray  # [column] fall of the squared residual if it is added
+    square: np.ndarray  # [column and tangent] squared length
+    column: np.ndarray  # int64 [pair] the columns with a tangent
+    tangent: np.ndarray  # int64 [pair] their tangents
+    product: np.ndarray  # [pair] of the two
+
+
+@njit(**INNER)
+def _empty_span(columns, depth):
+    """Room for the span of a set of so many columns."""
+    M, n_columns = columns.gram.shape[0], columns.tangent.shape[0]
+    square = np.zeros(M)
+    for j in range(M):
+        square[j] = columns.gram[j, j]
+    n_pairs = 0
+    for j in range(n_columns):
+        n_pairs += columns.tangent[j] >= 0
+    column = np.zeros(n_pairs, np.int64)
+    tangent = np.zeros(n_pairs, np.int64)
+    product = np.zeros(n_pairs)
+    i = 0
+    for j in range(n_columns):
+        if columns.tangent[j] >= 0:
+            column[i] = j
+            tangent[i] = columns.tangent[j]
+            product[i] = columns.gram[j, tangent[i]]
+            i += 1
+    return _Span(
+        np.zeros((2 * depth, M)), np.zeros(M), np.zeros(M), np.zeros(n_pairs), np.zeros(n_columns), square, column,
+        tangent, product,
+    )  # fmt: skip
 
 
 @njit(**INNER, fastmath=FASTEST)
-def _add_direction(columns, span, n, a):
+def _add_direction(gram, span, n, a):
     """Add column a to a basis of n directions; returns (directions, fall of the squared residual)."""
-    if span.outside[a] < _SMALLEST * columns.gram[a, a] or span.outside[a] <= 0.0:
+    if span.outside[a] < _SMALLEST * span.square[a] or span.outside[a] <= 0.0:
         return n, 0.0
-    M = columns.gram.shape[0]
+    M = gram.shape[0]
     root = 1.0 / math.sqrt(span.outside[a])
     for j in range(M):
-        span.inside[n, j] = columns.gram[a, j]
+        span.inside[n, j] = gram[a, j]
     for k in range(n):
         z = span.inside[k, a]
         for j in range(M):
@@ -95,41 +130,25 @@ def _add_direction(columns, span, n, a):
 
 @njit(**INNER)
 def _make_span(columns, chosen, size, span):
-    """Project all columns on a set; returns (directions, squared residual)."""
+    """Project all columns on a set; returns the squared residual."""
     for j in range(columns.gram.shape[0]):
         span.moment[j] = columns.moment[j]
-        span.outside[j] = columns.gram[j, j]
+        span.outside[j] = span.square[j]
     rss = columns.square
     n = 0
     for i in range(size):
-        n, fall = _add_direction(columns, span, n, chosen[i])
+        n, fall = _add_direction(columns.gram, span, n, chosen[i])
         rss -= fall
     for i in range(size):
         if columns.tangent[chosen[i]] >= 0:
-            n, fall = _add_direction(columns, span, n, columns.tangent[chosen[i]])
+            n, fall = _add_direction(columns.gram, span, n, columns.tangent[chosen[i]])
             rss -= fall
-    return n, rss
-
-
-@njit(**INNER)
-def _gain(columns, span, n, j):
-    """The fall of the squared residual if column j, with its tangent, is added."""
-    outside = span.outside[j]
-    if outside < _SMALLEST:
-        return 0.0
-    gain = span.moment[j] * span.moment[j] / outside
-    s = columns.tangent[j]
-    if s >= 0:
-        mixed = columns.gram[j, s]
-        for k in range(n):
-            mixed -= span.inside[k, j] * span.inside[k, s]
-        left = span.outside[s] - mixed * mixed / outside
-        if left > _SMALLEST_TANGENT * columns.gram[s, s]:
-            moment = span.moment[s] - span.moment[j] * mixed / outside
-            slope = moment / left
-            if abs(slope) < abs((span.moment[j] - slope * mixed) / outside):  # within a factor e of the grid
-                gain += moment * moment / left
-    return gain
+    for i in range(span.column.shape[0]):
+        span.mixed[i] = span.product[i]
+    for k in range(n):
+        for i in range(span.column.shape[0]):
+            span.mixed[i] -= span.inside[k, span.column[i]] * span.inside[k, span.tangent[i]]
+    return rss
 
 
 @njit(**INNER)
@@ -161,17 +180,35 @@ def _push(pool, key, chosen, size, length):
 
 
 @njit(**INNER)
-def _extend(columns, options, count_cost, pool, span, n, rss, chosen, size, key, cost, branches, best, best_column, top,
-            touched, n_touched):  # fmt: skip
+def _extend(columns, options, count_cost, pool, span, rss, chosen, size, key, cost, branches, least_left, best,
+            best_column, top, touched, n_touched):  # fmt: skip
     """Push the best extensions of a set to the pool; returns the number of touched places."""
     n_terms = columns.key.shape[0]
     for i in range(n_terms):
         best[i] = np.inf
+        least_left[i] = np.inf
+    outside, moment, gain = span.outside, span.moment, span.gain
+    for j in range(gain.shape[0]):
+        gain[j] = moment[j] * moment[j] / outside[j] if outside[j] >= _SMALLEST else 0.0
+    for i in range(span.column.shape[0]):
+        j, s = span.column[i], span.tangent[i]
+        if outside[j] < _SMALLEST:
+            continue
+        mixed = span.mixed[i]
+        left = outside[s] - mixed * mixed / outside[j]
+        if left > _SMALLEST_TANGENT * span.square[s]:
+            rest = moment[s] - moment[j] * mixed / outside[j]
+            slope = rest / left
+            if abs(slope) < abs((moment[j] - slope * mixed) / outside[j]):  # within a factor e of the grid
+                gain[j] += rest * rest / left
     for j in range(columns.term.shape[0]):
         if columns.cost[j] == np.inf:
             continue
         term = columns.term[j]
-        left = max(rss - _gain(columns, span, n, j), options.floor)
+        left = max(rss - span.gain[j], options.floor)
+        if left >= least_left[term]:  # the logarithm takes longer than all the rest
+            continue
+        least_left[term] = left
         score = options.n_rows * math.log(left / options.n_rows) + columns.cost[j]
         if score < best[term]:
             best[term] = score
@@ -204,9 +241,9 @@ def select_terms(columns, count_cost, options, pool):
 
     count_cost [depth + 1] is the description length of the number of terms of a set.
     """
-    M = columns.gram.shape[0]
     n_terms = columns.key.shape[0]
-    span = _Span(np.zeros((2 * options.depth, M)), np.zeros(M), np.zeros(M))
+    span = _empty_span(columns, options.depth)
+    least_left = np.zeros(n_terms)
     best = np.zeros(n_terms)
     best_column = np.zeros(n_terms, np.int64)
     top = np.zeros(max(options.branches, options.swap_branches), np.int64)
@@ -225,10 +262,10 @@ def select_terms(columns, count_cost, options, pool):
                 for j in range(size):
                     chosen[j] = pool.columns[level[i], j]
                     cost += columns.cost[chosen[j]]
-            n, rss = _make_span(columns, chosen, size, span)
+            rss = _make_span(columns, chosen, size, span)
             n_touched = _extend(
-                columns, options, count_cost, pool, span, n, rss, chosen, size, key, cost, options.branches, best,
-                best_column, top, touched, n_touched,
+                columns, options, count_cost, pool, span, rss, chosen, size, key, cost, options.branches,
+                least_left, best, best_column, top, touched, n_touched,
             )  # fmt: skip
         # The best of the touched sets, each once, are extended next.
         n_level = 0
@@ -274,11 +311,11 @@ def select_terms(columns, count_cost, options, pool):
                         chosen[size] = pool.columns[place, j]
                         cost += columns.cost[chosen[size]]
                         size += 1
-                n, rss = _make_span(columns, chosen, size, span)
+                rss = _make_span(columns, chosen, size, span)
                 if size > 0:
                     length = options.n_rows * math.log(max(rss, options.floor) / options.n_rows) + cost
                     _push(pool, key, chosen, size, length + count_cost[size])
                 _extend(
-                    columns, options, count_cost, pool, span, n, rss, chosen, size, key, cost, options.swap_branches,
-                    best, best_column, top, touched, 0,
+                    columns, options, count_cost, pool, span, rss, chosen, size, key, cost, options.swap_branches,
+                    least_left, best, best_column, top, touched, 0,
                 )  # fmt: skip
