@@ -83,11 +83,12 @@ def fit_constants(
         raise ValueError(f"the skeleton has {skeleton.frame} but the target {target.frame}.")
     if shooting is not None and shooting.noise is not None:
         target = reweighed(target, shooting.noise)
-    fitting = make_fitting(skeleton, target, settings, bounds, sharing)
     if shooting is not None:
-        start = tuple(_residual_stage(fitting)[0][0]) if start is None else start
+        if start is None:
+            start = tuple(_residual_stage(make_fitting(skeleton, target, settings, bounds, sharing))[0][0])
         fitting, result = shoot(skeleton, target, settings, bounds, sharing, start, shooting)
         return _summary(fitting, result, sharing)
+    fitting = make_fitting(skeleton, target, settings, bounds, sharing)
     if start is not None:
         starts, residual = np.array([start], float).reshape(1, -1), _residual(fitting, np.array(start, float))
     else:

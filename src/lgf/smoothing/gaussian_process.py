@@ -125,7 +125,7 @@ def _best_of_starts(rows: Rows, clock: float | None) -> tuple[np.ndarray, float]
 def _bounds(rows: Rows, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(lower, upper) of the hyperparameters: on a flat likelihood the scale could grow until it overflows."""
     bounds = [(math.log(_shortest(rows)), math.log(6.0)), (start[1] - 12.0, start[1] + 12.0)]
-    bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in _sizes(rows)]
+    bounds += [(math.log(1e-5 * size), math.log(3 * size)) for size in rows.deviations]
     lower, upper = np.array(bounds).T
     return lower, upper
 
@@ -178,7 +178,7 @@ def _minimum(
 
 def _starts(rows: Rows, clock: float | None) -> list[np.ndarray]:
     """The best two points of a grid, of different lengths."""
-    tried, sizes, shortest = [], _sizes(rows), _shortest(rows)
+    tried, sizes, shortest = [], rows.deviations, _shortest(rows)
     for length in _LENGTHS:
         if tried and length < max(shortest, 0.0 if clock is None else _SHORTEST_FOR_CLOCKS):
             break
@@ -277,10 +277,12 @@ def _spectrum(length: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _design(rows: Rows, frequencies: np.ndarray, clock: float | None) -> np.ndarray:
+    if len(rows.orders) == 1:
+        return _columns(rows.t, rows.orders[0], frequencies, clock)
     design = np.empty((len(rows.t), len(frequencies)))
-    for order in np.unique(rows.derivative):
+    for order in rows.orders:
         selected = rows.derivative == order
-        design[selected] = _columns(rows.t[selected], int(order), frequencies, clock)
+        design[selected] = _columns(rows.t[selected], order, frequencies, clock)
     return design
 
 
@@ -337,19 +339,13 @@ def _cholesky(matrix: np.ndarray) -> np.ndarray:
             ridge *= 10
 
 
-def _sizes(rows: Rows) -> np.ndarray:
-    """The standard deviation of each measured column."""
-    deviations = [float(np.std(rows.y[rows.group == g])) for g in range(rows.n_groups)]
-    return np.array([d if d > 0 else 1e-12 for d in deviations])
-
-
 def _variances(rows: Rows, noise: np.ndarray) -> np.ndarray:
     """The noise variance of each row; exactly known rows get a small, fixed one."""
     return np.where(rows.group >= 0, noise[rows.group] ** 2 / rows.weight, _exact_variances(rows))
 
 
 def _exact_variances(rows: Rows) -> np.ndarray:
-    return (_EXACT * _sizes(rows)[0] * 4.0 ** (rows.derivative - rows.lead)) ** 2 / rows.weight
+    return (_EXACT * rows.deviations[0] * 4.0 ** (rows.derivative - rows.lead)) ** 2 / rows.weight
 
 
 def _scale_for(rows: Rows, size: float, length: float) -> float:

@@ -25,12 +25,12 @@ class Rows:
     def __getitem__(self, keep: np.ndarray) -> "Rows":
         return Rows(self.t[keep], self.y[keep], self.derivative[keep], self.group[keep], self.weight[keep])
 
-    @property
+    @cached_property
     def lead(self) -> int:
         """The lowest measured derivative."""
         return int(self.derivative[self.group >= 0].min())
 
-    @property
+    @cached_property
     def n_groups(self) -> int:
         """The number of measured columns."""
         return int(self.group.max()) + 1
@@ -39,6 +39,17 @@ class Rows:
     def members(self) -> list[np.ndarray]:
         """The rows of each measured column, and at the end those that are known exactly."""
         return [np.flatnonzero(self.group == g) for g in (*range(self.n_groups), -1)]
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """The standard deviation of each measured column, never zero."""
+        deviations = [float(np.std(self.y[self.group == g])) for g in range(self.n_groups)]
+        return np.array([d if d > 0 else 1e-12 for d in deviations])
+
+    @cached_property
+    def orders(self) -> list[int]:
+        """The derivatives that occur, in ascending order."""
+        return np.unique(self.derivative).tolist()
 
 
 def rows_of(observation: Observation, state: str) -> Rows:
