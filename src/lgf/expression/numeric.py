@@ -11,7 +11,6 @@ from lgf.expression.functions import FUNCTIONS
 from lgf.expression.print import plain
 from lgf.expression.tree import SIGNAL, Expression
 
-
 Known = dict[tuple[str, int], NDArray[np.float64]]
 """Values by symbol, as `known_values` makes them."""
 

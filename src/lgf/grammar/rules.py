@@ -75,8 +75,8 @@ class Grammar:
             return True
         if not isinstance(other, Grammar):
             return NotImplemented
-        mine, theirs = (self.fingerprint, self.name, self.documentation), (other.fingerprint, other.name, other.documentation)
-        return mine == theirs
+        content = self.fingerprint == other.fingerprint
+        return content and (self.name, self.documentation) == (other.name, other.documentation)
 
     @property
     def start(self) -> str:
