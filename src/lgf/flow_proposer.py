@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
@@ -30,6 +29,7 @@ from lgf.search.mixture import MakeProposer
 from lgf.search.proposers.basic import DeferredProposer, Proposer, propose
 from lgf.search.settings import DiscoverySettings
 from lgf.settings.flow import FlowSettings
+from lgf.threads import one_blas_thread
 
 
 class FlowProposer:
@@ -54,7 +54,7 @@ class FlowProposer:
 
     def tell(self, population: Population) -> None:
         """Takes the elites for renoising, and trains the dynamic predictors on all candidates so far if it is time."""
-        with threadpool_limits(1, "blas"):  # so that sums and samples are reproducible
+        with one_blas_thread():  # so that sums and samples are reproducible
             self._learn(population)
 
     def _learn(self, population: Population) -> None:
@@ -93,7 +93,7 @@ class FlowProposer:
         """About n proposals. They are sampled in large batches, which is cheaper, and the rest is queued."""
         if len(self._queue) < n:
             share = -(-max(n, self._settings.batch) // len(self._languages))
-            with threadpool_limits(1, "blas"):  # so that sums and samples are reproducible
+            with one_blas_thread():  # so that sums and samples are reproducible
                 parts = [[(language, d) for d in self._ask(language, share)] for language in self._languages]
             self._queue += [p for together in zip_longest(*parts) for p in together if p is not None]
         proposals: list[Proposal] = []

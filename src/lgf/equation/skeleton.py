@@ -63,10 +63,10 @@ class Skeleton:
     def _expressions(self) -> tuple[Expression, ...]:
         return tuple(side for pair in self.sides for side in pair)
 
-    @property
-    def _places(self) -> list[int]:
+    @cached_property
+    def _places(self) -> tuple[int, ...]:
         """The constant of every place, from left to right."""
-        return [n.args[0] for e in self._expressions for n in e.nodes() if n.head == "constant"]
+        return tuple(i for e in self._expressions for i in _leaves(e)[0])
 
     @cached_property
     def n_constants(self) -> int:
@@ -81,7 +81,7 @@ class Skeleton:
     @cached_property
     def symbols(self) -> frozenset[Expression]:
         """Every symbol that occurs: time, inputs, states and derivatives."""
-        return frozenset(n for e in self._expressions for n in e.nodes() if n.head == "symbol")
+        return frozenset().union(*(_leaves(e)[1] for e in self._expressions))
 
     @property
     def left(self) -> Expression:
@@ -108,7 +108,7 @@ class Skeleton:
         """The right-hand side of every state if every left side is a highest derivative, else None."""
         highest = [variable.symbol for variable in self.frame.highest]
         bare = all(left == symbol for (left, _), symbol in zip(self.sides, highest, strict=True))
-        if not bare or any(symbol in right.nodes() for _, right in self.sides for symbol in highest):
+        if not bare or any(not _leaves(right)[1].isdisjoint(highest) for _, right in self.sides):
             return None
         return tuple(right for _, right in self.sides)
 
@@ -152,6 +152,14 @@ class Skeleton:
 
 
 # A search for systems combines the same rows again and again, at various places.
+@lru_cache(maxsize=8192)
+def _leaves(side: Expression) -> tuple[tuple[int, ...], frozenset[Expression]]:
+    """(the constant of every place from left to right, the symbols) of a side."""
+    nodes = list(side.nodes())
+    constants = tuple(n.args[0] for n in nodes if n.head == "constant")
+    return constants, frozenset(n for n in nodes if n.head == "symbol")
+
+
 @lru_cache(maxsize=8192)
 def _row_structure(left: Expression, right: Expression) -> str:
     return _row_structure_from_zero(*_from_zero((left, right)))

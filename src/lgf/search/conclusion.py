@@ -32,9 +32,9 @@ from lgf.search.prediction import continues, with_prediction
 from lgf.search.select import choose, confirmed, finalists, handicap_of, refined, simplest_equal
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.nested import simplest_nested
-from lgf.search.threads import Spread
 from lgf.search.varying import vary_one
 from lgf.smoothing.complete import Completion
+from lgf.threads import Spread
 
 
 @dataclass(frozen=True, eq=False)

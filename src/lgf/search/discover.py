@@ -31,8 +31,8 @@ from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
-from lgf.search.threads import on_threads
 from lgf.smoothing.complete import Completion, complete
+from lgf.threads import Spread, on_threads, one_blas_thread
 
 _UNEXPLAINED = 1.5  # times the loss of the estimated noise: a best equation that leaves more is not the last word
 
@@ -92,7 +92,8 @@ def discover(
     started = time.monotonic()
     problem = condensed(problem, settings.condensation)
     frames = problem.frames
-    completions = _completions(problem, settings)
+    spread = on_threads(n_jobs)
+    completions = _completions(problem, settings, spread)
     growth = None
     if len(problem.states) > 1 and not problem.hidden:
         grows = growth_about_smoothed(problem, frames[-1], completions, settings.noise)
@@ -120,7 +121,6 @@ def discover(
         population.add(candidate)
     known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
     free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))
-    spread = on_threads(n_jobs)
     schedule = make_schedule(languages, searched.evaluator.targets, settings, seed, proposers, known, spread)
     limits = settings.search
     if limits.max_seconds is not None:
@@ -195,8 +195,11 @@ def discover(
     )
 
 
-def _completions(problem: Problem, settings: DiscoverySettings) -> tuple[Completion, ...]:
-    """The smoothed variables of each experiment."""
-    frame = problem.frames[-1]
-    observations = enumerate(problem.observations)
-    return tuple(complete(o, frame, settings.smoothing, problem.signals(e)) for e, o in observations)
+def _completions(problem: Problem, settings: DiscoverySettings, spread: Spread) -> tuple[Completion, ...]:
+    """The smoothed variables of each experiment, experiments or else states side by side."""
+    frame, method = problem.frames[-1], settings.smoothing
+    if len(problem.observations) == 1:
+        return (complete(problem.observations[0], frame, method, problem.signals(0), spread),)
+    with one_blas_thread():
+        observations = list(enumerate(problem.observations))
+        return tuple(spread(lambda pair: complete(pair[1], frame, method, problem.signals(pair[0])), observations))

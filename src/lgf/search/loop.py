@@ -12,8 +12,8 @@ from pydantic import Field
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
-from lgf.search.threads import on_threads
 from lgf.settings.ranges import Count, Share, Weight
+from lgf.threads import on_threads
 
 _CHUNK = 8  # most fits of a job
 _WORTH_SENDING = 0.2  # seconds; to send a batch to other processes and its candidates back takes a good part of them

@@ -19,7 +19,7 @@ from lgf.search.proposers.components import ComponentProposer
 from lgf.search.proposers.hidden import HiddenProposer
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.settings import DiscoverySettings
-from lgf.search.threads import Spread, alone
+from lgf.threads import Spread, alone
 
 # Makes a proposer for the languages and targets; None if it cannot propose anything for them.
 MakeProposer = Callable[[Sequence[Language], Mapping[Frame, Target], DiscoverySettings, int], Proposer | None]

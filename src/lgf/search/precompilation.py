@@ -16,8 +16,8 @@ import numpy as np
 from lgf.compilation import CACHED, is_cached
 from lgf.grammar import load_grammar, sample
 from lgf.grammar.machine import draw_all
-from lgf.search.threads import processors
 from lgf.solver.kernels import integrator, machine, projections, residual, trajectory_fit
+from lgf.threads import processors
 
 _MOST_PROCESSES = 4  # more would wait for the longest kernel
 

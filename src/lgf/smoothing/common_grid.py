@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from lgf.smoothing.b_spline import b_splines
 from lgf.smoothing.grid_integrals import GRID, TAU, grid_integrals
+from lgf.threads import one_blas_thread
 
 _MOST_KNOTS = 129
 _DEGREE = 5
@@ -56,7 +56,7 @@ def _basis(times: bytes) -> GridBasis:
     design = b_splines(tau, knots, _DEGREE)
     gram = design.T @ design / len(tau)
     gram += 1e-9 * np.trace(gram) / p * np.eye(p)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         # Penalties reach from 0 to 1e25. Their eigenvalues beside the samples alone would be lost in rounding; those of
         # the samples beside both lie between 0 and 1.
         factor = np.linalg.cholesky(gram + _MIDDLE * penalty)

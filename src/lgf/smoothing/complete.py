@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from lgf.data.noise import rough_noise
 from lgf.data.observation import Observation
@@ -16,6 +15,7 @@ from lgf.smoothing.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, f
 from lgf.smoothing.rows import Rows, rows_of
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import Trajectory
+from lgf.threads import Spread, alone, one_blas_thread
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
@@ -43,14 +43,18 @@ class Completion:
 
 
 def complete(
-    observation: Observation, frame: Frame, method: str = "auto", signals: Mapping[str, Forcing] | None = None
+    observation: Observation,
+    frame: Frame,
+    method: str = "auto",
+    signals: Mapping[str, Forcing] | None = None,
+    spread: Spread = alone,
 ) -> Completion:
     """The record with every column of the frame, smoothed and, where needed, integrated; each state separately.
 
     "gp" is a Gaussian process, "whittaker" a penalised spline (both use every measured column and the initial state),
     "spline" SciPy's cubic smoothing spline, "mlp" the paper's network (both of the lowest measured derivative).
     "auto" takes the Gaussian process on the clock of the highest marginal likelihood, and the penalised spline for
-    records that are too long for it.
+    records that are too long for it. The states are smoothed side by side where `spread` has several threads.
     """
     if method not in METHODS:
         raise LgfError(f"the smoothing method is {quoted(method)}; choose from {', '.join(METHODS)}.")
@@ -58,14 +62,14 @@ def complete(
     columns = {variable: np.full(len(t), np.nan) for variable in frame.columns}
     noise: dict[Variable, float] = {}
     methods, notes = [], []
-    # one thread: the matrices are small, and the number of threads would change the last digits
-    with threadpool_limits(limits=1, user_api="blas"):
+    names = [name for name in frame.names if name in observation.states]
+    with one_blas_thread():
+        curves = dict(zip(names, spread(lambda name: _curve(observation, name, method), names), strict=True))
         for name, order in frame.states:
-            if name not in observation.states:
+            if name not in curves:
                 methods.append("none")
                 continue
-            rows = rows_of(observation, name)
-            smooth = _smooth(rows, method)
+            rows, smooth = curves[name]
             curve = smooth.derivative if _starts_known(rows) else without_drift(smooth.derivative, t, rows.lead)
             columns |= {Variable(name, k): curve(t, k) for k in range(order + 1)}
             measured = sorted(v for v in observation.columns if v.name == name)
@@ -85,6 +89,12 @@ class _Smooth:
     derivative: Curve
     noise: tuple[float, ...]
     method: str
+
+
+def _curve(observation: Observation, state: str, method: str) -> tuple[Rows, _Smooth]:
+    """The known values of a state and the curve through them."""
+    rows = rows_of(observation, state)
+    return rows, _smooth(rows, method)
 
 
 def _smooth(rows: Rows, method: str) -> _Smooth:

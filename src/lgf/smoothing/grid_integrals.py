@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from lgf.smoothing.b_spline import b_splines
+from lgf.threads import one_blas_thread
 
 GRID = 128
 """The number of grid points. They are even over the window, both ends included."""
@@ -36,7 +36,7 @@ def grid_integrals(times: int) -> GridIntegrals:
     """The integrals up to so many times, 1 or 2."""
     # cubic splines through the grid points, without a knot at the second and at the last but one
     knots = np.concatenate([np.zeros(4), TAU[2:-2], np.ones(4)])
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         interpolation = np.linalg.inv(b_splines(TAU, knots, 3))
         repeated = tuple(b_splines(TAU, knots, 3, -k) @ interpolation for k in range(1, times + 1))
         modes, sizes, sources = np.linalg.svd(repeated[-1])

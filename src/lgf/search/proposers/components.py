@@ -42,8 +42,8 @@ from lgf.search.systems.conservation import closures
 from lgf.search.systems.repair import RepairSettings, moves
 from lgf.search.systems.row_ranking import load_row_ranking
 from lgf.search.systems.term_grid import GridSettings, TermGrid, make_term_grid
-from lgf.search.threads import Spread, alone
 from lgf.settings.ranges import Count, Tally, Weight
+from lgf.threads import Spread, alone
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from lgf.search.systems.common_denominators import DenominatorSettings, DividedT
 from lgf.search.systems.component import Component, known_component
 from lgf.search.systems.integral_form import (
     MeasuredRows,
+    gram_matrix,
     integrals_of,
     make_grid,
     measured_rows,
@@ -23,10 +24,10 @@ from lgf.search.systems.integral_form import (
 )
 from lgf.search.systems.row_evidence import KAPPAS, RowEvidence, TermShares, certain, row_evidence
 from lgf.search.systems.term_grid import TermGrid
-from lgf.search.threads import Spread, alone
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.solver.kernels.beam import BeamOptions, Columns, make_pool, select_terms
 from lgf.solver.kernels.integral_form import Grid, Rows, fit_row
+from lgf.threads import Spread, alone
 
 _TANGENT_STEP = 0.02
 _NATS_PER_BIT = 2 * math.log(2)
@@ -190,7 +191,7 @@ class ComponentSelection:
         sizes = np.where(sizes > 1e-9 * self._largest[:n], sizes, np.inf)
         rows[:n] /= sizes[:, None]
         rows[n:] /= sizes[self._terms.tangent_of][:, None]
-        return rows @ rows.T, rows, sizes
+        return gram_matrix(rows, self._spread), rows, sizes
 
     def _selected(
         self, row: int, kappa: float, gram: np.ndarray, rows: np.ndarray, sizes: np.ndarray

@@ -11,8 +11,10 @@ from lgf.expression.frame import Variable
 from lgf.fit.target import Target
 from lgf.solver.kernels.integral_form import NODES, Grid, Rows, integrate_terms, whiten
 from lgf.solver.kernels.machine import Programs
+from lgf.threads import Spread
 
 _TOGETHER = 64  # terms that are integrated at a time
+_BLOCK = 512  # rows and columns of a Gram matrix that are computed at a time
 _USUAL_SAMPLES = 150  # of the records for which the kappas were chosen
 
 
@@ -194,6 +196,21 @@ def whitened(integrals: np.ndarray, rows: Rows) -> np.ndarray:
     """The whitened rows [column, row] of integrals [column, depth, sample]."""
     out = np.empty((len(integrals), len(rows.sample)))
     whiten(integrals, rows, out)
+    return out
+
+
+def gram_matrix(rows: np.ndarray, spread: Spread) -> np.ndarray:
+    """The products rows @ rows.T, in blocks that threads compute side by side."""
+    out = np.empty((len(rows), len(rows)))
+    blocks = [slice(first, first + _BLOCK) for first in range(0, len(rows), _BLOCK)]
+
+    def write(pair: tuple[slice, slice]) -> None:
+        a, b = pair
+        np.matmul(rows[a], rows[b].T, out=out[a, b])
+        if a is not b:
+            out[b, a] = out[a, b].T
+
+    spread(write, [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]])
     return out
 
 
