@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 FUNCTION_SAMPLES = 4097
 _MOST_TABLE_ROWS = 1 << 17
+_LEAST_STEP, _LONE_SHARE = 0.1, 0.8
+_ROUNDED = 0.01  # of a step: how far rounded times may lie off equally spaced ones
+_ROUNDING = 1e-9  # of a step: a sample that is held begins at its time, whatever the rounding of the time
 _LARGEST = 1e75  # of forcing samples, so that their spline stays finite
 
 
@@ -27,8 +30,9 @@ _LARGEST = 1e75  # of forcing samples, so that their spline stays finite
 class Forcing:
     """A known input: a formula in t, or samples joined by a cubic table.
 
-    Exactly one of `formula` and `samples` (M, 2: time, value) is set. Outside its samples the first and the last
-    value are held. Build one by `from_formula`, `from_samples` or `from_function`.
+    Exactly one of `formula` and `samples` (M, 2: time, value) is set. Samples that change by steps (a valve, a switch)
+    are held until the next one instead. Outside its samples the first and the last value are held. Build one by
+    `from_formula`, `from_samples` or `from_function`.
     """
 
     formula: Expression | None = None
@@ -92,17 +96,33 @@ class Forcing:
         return cls.from_samples(t, values)
 
     @cached_property
+    def has_steps(self) -> bool:
+        """Whether the samples are levels with steps between them, as of a valve or a switch.
+
+        The changes are then lone ones, and large: those of a pulse follow each other, and those of a slow signal that
+        was rounded are small.
+        """
+        if self.samples is None:
+            return False
+        changes = np.diff(self.samples[:, 1])
+        changing = changes != 0.0
+        if not 1 <= np.count_nonzero(changing) <= len(changes) / 2:
+            return False
+        lone = changing & ~np.r_[False, changing[:-1]] & ~np.r_[changing[1:], False]
+        large = np.median(np.abs(changes[changing])) >= _LEAST_STEP * np.ptp(self.samples[:, 1])
+        return bool(lone.sum() >= _LONE_SHARE * changing.sum() and large)
+
+    @cached_property
     def _table(self) -> tuple[np.ndarray, float, float]:
         """(coefficients (M, 4), t0, 1/dt): with x = (t - t0)/dt, i = floor(x), s = x - i, F = sum_k c[i, k] s^k."""
         assert self.samples is not None, "a formula has no table; call sampled(start, stop) first"
         t, values = self.samples[:, 0], self.samples[:, 1]
+        if self.has_steps:
+            return _held_pieces(t, values)
         steps = np.diff(t)
         if np.ptp(steps) > 1e-6 * steps.mean():
             # four cells per short step keep the resampling error far below that of the spline
-            rows = int(
-                np.clip(4 * (t[-1] - t[0]) / np.quantile(steps, 0.05), 4 * len(t), max(_MOST_TABLE_ROWS, len(t)))
-            )
-            uniform = np.linspace(t[0], t[-1], rows + 1)
+            uniform = np.linspace(t[0], t[-1], _cells(t, 4) + 1)
             t, values = uniform, _spline(t, values)(uniform)
         coefficients = np.ascontiguousarray(_spline(t, values).c[::-1].T)
         dt = (t[-1] - t[0]) / (len(t) - 1)
@@ -131,6 +151,13 @@ class Forcing:
         c = coefficients[i]
         return ((c[..., 3] * s + c[..., 2]) * s + c[..., 1]) * s + c[..., 0]
 
+    def jumps(self) -> np.ndarray:
+        """The times at which the input jumps."""
+        if not self.has_steps:
+            return np.empty(0)
+        pieces, start, rate = self._table
+        return start + (1 + np.flatnonzero(np.diff(pieces[:, 0]))) / rate
+
     def covers(self, start: float, stop: float) -> bool:
         """Whether the window lies within the samples (a formula covers every window)."""
         if self.samples is None:
@@ -147,6 +174,29 @@ class Forcing:
         return f"{len(t)} samples from t = {t[0]:.6g} to {t[-1]:.6g}"
 
 
+def _cells(t: np.ndarray, each: int) -> int:
+    """The number of equal cells that puts so many of them into a short step of irregular times."""
+    short = (t[-1] - t[0]) / np.quantile(np.diff(t), 0.05)
+    return int(np.clip(each * short, each * len(t), max(_MOST_TABLE_ROWS, len(t))))
+
+
+def _held_pieces(t: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """As `Forcing._table`, with every value held until the next sample.
+
+    Times that were rounded to a few digits count as equally spaced. Otherwise a step lies up to 1/64 of a short
+    interval between samples off its time.
+    """
+    uniform = np.linspace(t[0], t[-1], len(t))
+    if np.max(np.abs(t - uniform)) > _ROUNDED * (uniform[1] - uniform[0]):
+        uniform = np.linspace(t[0], t[-1], _cells(t, 64) + 1)
+        nearest = np.searchsorted(t, uniform + 0.5 * (uniform[1] - uniform[0]), side="right") - 1
+        values = values[nearest]
+    dt = uniform[1] - uniform[0]
+    pieces = np.pad(values[:-1, None], ((0, 0), (0, 3)))
+    pieces.setflags(write=False)
+    return pieces, float(t[0] - _ROUNDING * dt), float(1.0 / dt)
+
+
 def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
     from scipy.interpolate import CubicSpline  # imported late: it takes a third of the time of a first solve
 
@@ -156,7 +206,7 @@ def _spline(t: np.ndarray, values: np.ndarray) -> "CubicSpline":
 def longest_step(signals: Iterable[Forcing], longest: float) -> float:
     """The longest step of an integrator that does not miss a pulse of a sampled input, and at most `longest`."""
     for forcing in signals:
-        if forcing.samples is not None:
+        if forcing.samples is not None and not forcing.has_steps:  # steps end where such an input jumps
             longest = min(longest, 4.0 * float(np.median(np.diff(forcing.samples[:, 0]))))
     return longest
 
@@ -168,10 +218,11 @@ def input_table(signals: Sequence[Forcing | None]) -> np.ndarray:
     """
     headers = np.zeros((len(signals), 4))
     rows = [headers]
+    held = [forcing is not None and forcing.has_steps for forcing in signals]
     first = len(signals)
     for i, forcing in enumerate(signals):
         pieces, start, rate = (np.zeros((1, 4)), 0.0, 0.0) if forcing is None else forcing._table
-        headers[i] = start, rate, first, len(pieces)
+        headers[i] = start, rate, first, len(pieces) + 0.5 * held[i]
         rows.append(pieces)
         first += len(pieces)
     return np.concatenate(rows)

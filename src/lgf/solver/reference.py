@@ -70,11 +70,18 @@ def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.n
     reached, status = 1, SolveStatus.OK
     # extrapolation distinguishes a branch from its neighbours, so steps must be short against the record
     max_step = longest_step(rates.sampled, float(np.ptp(t)) / 400 if rates.has_branches else np.inf)
+    ends = [*rates.jumps(float(t[0]), float(t[-1])), float(t[-1])]
+    rates.latest = np.nextafter(ends[0], -np.inf) if len(ends) > 1 else np.inf
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            solver = solver_class(slope, float(t[0]), start, float(t[-1]), rtol=RTOL, atol=ATOL, max_step=max_step)
+            solver = solver_class(slope, float(t[0]), start, ends.pop(0), rtol=RTOL, atol=ATOL, max_step=max_step)
             while reached < len(t):
+                if solver.status == "finished":  # an input jumps: nothing of before it is used after it
+                    rates.latest = np.nextafter(ends[0], -np.inf) if len(ends) > 1 else np.inf
+                    solver = solver_class(
+                        slope, solver.t, solver.y, ends.pop(0), rtol=RTOL, atol=ATOL, max_step=max_step
+                    )
                 solver.step()
                 if solver.status == "failed" or not np.all(np.isfinite(solver.y)):
                     status = SolveStatus.SINGULAR
@@ -82,7 +89,7 @@ def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.n
                 dense = solver.dense_output()
                 while reached < len(t) and t[reached] <= solver.t:
                     y = np.atleast_1d(dense(t[reached]))
-                    values[reached] = [*y, *rates(float(t[reached]), y)]
+                    values[reached] = [*y, *rates(float(t[reached]), y, at_sample=True)]
                     reached += 1
                 rates.accept(solver.t, solver.y)
                 if np.max(np.abs(solver.y)) > _LARGEST:
@@ -125,6 +132,7 @@ class _Rates:
             self._coefficients = None if coefficients is None else [scalar_function(c, slots) for c in coefficients]
             self.has_branches = coefficients is None or len(coefficients) > 2
         self._top = slots[frame.highest[0]]
+        self.latest = np.inf  # inputs have the values of before this time until the next piece is solved
         self._time, (self._value, self._rate) = start, branch
         self._driven = frame.rates
         self._shifts = [
@@ -141,8 +149,14 @@ class _Rates:
         rate[list(self._driven)] = highest
         return rate
 
-    def __call__(self, t: float, y: np.ndarray) -> list[float]:
-        inputs = [0.0 if s is None else float(s.values(t)) for s in self._sampled]
+    def jumps(self, start: float, stop: float) -> list[float]:
+        """The times between these two at which an input jumps."""
+        times = np.unique(np.concatenate([np.empty(0), *(s.jumps() for s in self.sampled)]))
+        return [float(time) for time in times if start < time < stop]
+
+    def __call__(self, t: float, y: np.ndarray, at_sample: bool = False) -> list[float]:
+        time = t if at_sample else min(t, self.latest)
+        inputs = [0.0 if s is None else float(s.values(time)) for s in self._sampled]
         values = [t, *map(float, y), *([0.0] * len(self.frame.states)), *inputs]
         near = self._value + self._rate * (t - self._time)
         try:

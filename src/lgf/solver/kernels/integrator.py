@@ -41,6 +41,7 @@ class Flow(NamedTuple):
     rates: np.ndarray  # int64 [state]: position in the state vector of the variable that the state's equation drives
 
 
+_BESIDE_JUMP = 1e-7  # of a piece of the input: how near to a jump a step ends
 GENERAL = -1  # the highest derivative is found by Newton's method on the residual
 
 
@@ -290,6 +291,38 @@ def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
     return True
 
 
+@njit(**INNER_ONLY)
+def _jump_width(table):
+    """The longest step that only crosses a jump of a held input; 0 if no input is held. See `execute` for the table."""
+    width = 0.0
+    for i in range(int(table[0, 2]) if table.shape[0] > 0 else 0):
+        if table[i, 3] > np.floor(table[i, 3]):
+            width = max(width, 3.0 * _BESIDE_JUMP / table[i, 1])
+    return width
+
+
+@njit(**INNER_ONLY)
+def _next_break(table, now):
+    """The next time at which a step of the integrator must end because an input jumps.
+
+    A jump lies in a tiny step of its own, which is always accepted: slopes on either side of it must not be mixed, and
+    the last slope of a step is the first one of the next.
+    """
+    nearest = np.inf
+    for i in range(int(table[0, 2])):
+        if table[i, 3] == np.floor(table[i, 3]):
+            continue
+        start, rate, first, pieces = table[i, 0], table[i, 1], int(table[i, 2]), int(table[i, 3])
+        j = max(int(np.floor((now - start) * rate)), 0)
+        m = j + 1
+        while m < pieces and table[first + m, 0] == table[first + j, 0]:
+            m += 1
+        if m < pieces:
+            jump, side = start + m / rate, _BESIDE_JUMP / rate
+            nearest = min(nearest, jump - side if now < jump - 1.5 * side else jump + side)
+    return nearest
+
+
 @njit(**LINKED, fastmath=FAST)
 def integrate(flow, constants, n_active, y, t, table, options, shared, with_highest, work):
     """Solve for all lanes; the trajectories go to work.Y, the return value is the number of steps tried.
@@ -343,13 +376,21 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     close = 1e-12 * (abs(end) + window)
     steps = 0
     active = n_active if N > 1 else 0
+    crossing = _jump_width(table)
     while steps < options.max_steps and active > 0:
         steps += 1
         if shared:
-            store(S, repeated(min(S[STEP, 0], end - S[TIME, 0])), TRIED, 0)
+            left = end - S[TIME, 0]
+            if crossing > 0.0:
+                left = min(left, _next_break(table, S[TIME, 0]) - S[TIME, 0])
+            store(S, repeated(min(S[STEP, 0], left)), TRIED, 0)
         else:
-            step, left = load(S, STEP, 0), end - load(S, TIME, 0)
-            store(S, where(step < left, step, left) * load(S, ACTIVE, 0), TRIED, 0)
+            step, remaining = load(S, STEP, 0), end - load(S, TIME, 0)
+            store(S, where(step < remaining, step, remaining) * load(S, ACTIVE, 0), TRIED, 0)
+            if crossing > 0.0:
+                for k in range(lanes):
+                    left = _next_break(table, S[TIME, k]) - S[TIME, k]
+                    S[TRIED, k] = min(S[TRIED, k], left)
         _slopes(code, outputs, degree, n, y, R, table, S, K, np.int64(1), np.int64(7))
         _step_factor(n, y, S, K, R, rtol, atol)
         _dense_coefficients(n, S, K)
@@ -357,7 +398,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
             factor = S[ERROR, 0]
             finite = factor < 1e300
             h = S[TRIED, 0]
-            if finite and factor >= 0.9:
+            if finite and (factor >= 0.9 or h <= crossing):
                 now = S[TIME, 0] + h
                 i = reached[0]
                 if i < N and t[i] <= now + close:
@@ -377,7 +418,9 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                     for k in range(lanes):
                         reached[k] = last
                 store(S, repeated(now), TIME, 0)
-                store(S, repeated(min(h * min(max(factor, 0.2), 6.0), largest_step)), STEP, 0)
+                grown = min(h * min(max(factor, 0.2), 6.0), largest_step)
+                # A step that was cut at a jump says little about the next one.
+                store(S, repeated(max(grown, S[STEP, 0]) if h < S[STEP, 0] else grown), STEP, 0)
                 for d in range(n):
                     store(y, load(R, 1 + d, 0), d, 0)
                     store(K, load(K, 6, d, 0), 0, d, 0)
@@ -405,7 +448,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                 factor = S[ERROR, k]
                 finite = factor < 1e300
                 h = S[TRIED, k]
-                if finite and factor >= 0.9:
+                if finite and (factor >= 0.9 or h <= crossing):
                     now = S[TIME, k] + h
                     i = reached[k]
                     if i < N and t[i] <= now + close:
@@ -424,7 +467,8 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                                 last += 1
                         reached[k] = last
                     S[TIME, k] = now
-                    S[STEP, k] = min(h * min(max(factor, 0.2), 6.0), largest_step)
+                    grown = min(h * min(max(factor, 0.2), 6.0), largest_step)
+                    S[STEP, k] = max(grown, S[STEP, k]) if h < S[STEP, k] else grown
                     for d in range(n):
                         y[d, k] = R[1 + d, k]
                         K[0, d, k] = K[6, d, k]

@@ -47,7 +47,8 @@ def _make_machine(width, options):
         """Run the code on R [registers, width].
 
         table [rows, 4] holds the sampled inputs: row i says (start, pieces per unit of time, first row, number) of the
-        cubic pieces of input i, which follow.
+        cubic pieces of input i, which follow. The number has a half added if the pieces are constant and jump, which
+        is for the integrator to know.
         """
         for i in range(code.shape[0]):
             op = code[i, 0]
