@@ -39,17 +39,17 @@ def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inp
     R = np.zeros((programs.n_registers, WIDE))
     row = np.empty((1, N))
     given = units.shape[0]
-    sizes = np.ones(given + cofactors.outputs.shape[0])
-    sizes[:given] = units
+    x = np.empty(relative.shape[1])
+    sizes = np.empty(given + cofactors.outputs.shape[0])
+    for k in range(given):
+        sizes[k] = units[k]
     S = np.zeros((cofactors.n_registers, WIDE))
     for k in range(cofactors.outputs.shape[0]):
-        evaluate(_program(cofactors, k), relative[0, :0], t, columns, inputs, S, row)
+        evaluate(_program(cofactors, k), x[:0], t, columns, inputs, S, row)
         total = 0.0
         for i in range(N):
             total += abs(row[0, i])
-        if 0.0 < total < largest:
-            sizes[given + k] = total / N
-    x = np.empty(relative.shape[1])
+        sizes[given + k] = total / N if 0.0 < total < largest else 1.0
     for c in range(owner.shape[0]):
         k = owner[c]
         for j in range(programs.p[k]):
