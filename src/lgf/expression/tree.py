@@ -244,7 +244,15 @@ def rebuild(head: str, args: tuple[Expression, ...]) -> Expression:
 
 def fill(expression: Expression, values: "tuple[float, ...] | list[float]") -> Expression:
     """The expression with its open constants replaced by these values."""
-    return substitute(expression, {constant(i): number(v) for i, v in enumerate(values)})
+    return _filled(expression, [number(v) for v in values]) if values else expression
+
+
+def _filled(e: Expression, numbers: list[Expression]) -> Expression:
+    if e.head == "constant":
+        return numbers[e.args[0]] if e.args[0] < len(numbers) else e
+    if e.head in _LEAF_RANK:
+        return e
+    return rebuild(e.head, tuple([_filled(a, numbers) for a in e.args]))
 
 
 def nesting(expression: Expression) -> int:

@@ -88,6 +88,7 @@ class ComponentSelection:
             tangent /= _TANGENT_STEP
         self._filters: dict[tuple[bytes, float], tuple[Rows, float]] = {}
         self._measured: dict[tuple[int, float], np.ndarray] = {}
+        self._room: np.ndarray | None = None  # for the Gram matrix of one noise model after the other
         self._floors = [self._floor_of(rows) for rows in self._rows]
         self._divided = DividedTerms(language, target, self._grid, self._needed, settings.denominators)
 
@@ -116,6 +117,7 @@ class ComponentSelection:
                 for row, ranked in zip(own, self._ranked(own, kappa), strict=True):
                     if ranked:
                         found[row][kappa] = ranked
+        self._room = None  # it is the largest part of the memory of a search
         return found
 
     def _evidence(self, row: int, found: dict[float, list[_Described]]) -> RowEvidence:
@@ -191,7 +193,9 @@ class ComponentSelection:
         sizes = np.where(sizes > 1e-9 * self._largest[:n], sizes, np.inf)
         rows[:n] /= sizes[:, None]
         rows[n:] /= sizes[self._terms.tangent_of][:, None]
-        return gram_matrix(rows, self._spread), rows, sizes
+        if self._room is None:  # new memory for each noise model would take as long as the products
+            self._room = np.empty((len(rows), len(rows)))
+        return gram_matrix(rows, self._room, self._spread), rows, sizes
 
     def _selected(
         self, row: int, kappa: float, gram: np.ndarray, rows: np.ndarray, sizes: np.ndarray

@@ -199,9 +199,8 @@ def whitened(integrals: np.ndarray, rows: Rows) -> np.ndarray:
     return out
 
 
-def gram_matrix(rows: np.ndarray, spread: Spread) -> np.ndarray:
-    """The products rows @ rows.T, in blocks that threads compute side by side."""
-    out = np.empty((len(rows), len(rows)))
+def gram_matrix(rows: np.ndarray, out: np.ndarray, spread: Spread) -> np.ndarray:
+    """The products rows @ rows.T, written to `out` in blocks that threads compute side by side."""
     blocks = [slice(first, first + _BLOCK) for first in range(0, len(rows), _BLOCK)]
 
     def write(pair: tuple[slice, slice]) -> None:
