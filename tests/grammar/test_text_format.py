@@ -60,6 +60,7 @@ def test_fingerprint_names_the_content_only():
     grammar = read_grammar(SMALL)
     renamed = read_grammar(SMALL.replace("small", "SMALL").replace("# sums", ""), name="other")
     assert renamed.fingerprint == grammar.fingerprint == "311b5b0b74b143ba"
+    assert renamed != grammar
     for old, new in [
         ("0.7", "0.8"),
         ("order 2", "order 3"),

@@ -25,6 +25,7 @@ from lgf.search.evaluate import Evaluator
 from lgf.search.systems.component import Component, cancelled
 from lgf.search.systems.integral_form import (
     Needed,
+    gram_matrix,
     integrals_of,
     make_grid,
     measured_rows,
@@ -38,6 +39,7 @@ from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.kernels.beam import BeamOptions, Columns, Pool, select_terms
 from lgf.solver.solve import solve
+from lgf.threads import on_threads
 
 GRAMMAR = load_grammar("systems")
 
@@ -159,6 +161,13 @@ def test_the_beam_scores_sets_as_least_squares_does_and_finds_the_best(seed):
 
 
 # Segments
+
+
+def test_a_gram_matrix_in_blocks_is_the_product_with_any_number_of_threads():
+    rows = np.random.default_rng(0).standard_normal((1100, 7))
+    one, two = (gram_matrix(rows, np.empty((1100, 1100)), on_threads(n)) for n in (1, 2))
+    assert np.array_equal(one, two)
+    np.testing.assert_allclose(one, rows @ rows.T, rtol=0, atol=1e-13)
 
 
 def test_segments_of_one_experiment_are_the_plain_fit(hares):

@@ -5,6 +5,7 @@ value). The pool is the list of the values of the open constants inside bases an
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant, function, number, power, signal
 
@@ -18,7 +19,12 @@ EULER = signal("~e")  # exp(x) is stored as the power EULER^x, so that equal bas
 
 def n_constants(*expressions: Expression) -> int:
     """One more than the highest index of an open constant."""
-    return max((n.args[0] + 1 for e in expressions for n in e.nodes() if n.head == "constant"), default=0)
+    return max(map(_n_constants, expressions), default=0)
+
+
+@lru_cache(maxsize=16384)  # a search asks again and again about the same terms
+def _n_constants(e: Expression) -> int:
+    return max((n.args[0] + 1 for n in e.nodes() if n.head == "constant"), default=0)
 
 
 def renumber(expression: Expression, pool: Sequence[float]) -> tuple[Expression, tuple[float, ...]]:

@@ -119,7 +119,8 @@ def values_inside(term: Expression, count: int, target: Target, most: int) -> li
         role = role_of(term, i)
         partial = [{**chosen, i: value} for chosen in partial for value in _values(role, chosen, count, target, most)]
     points = [tuple(chosen[i] for i in range(count)) for chosen in partial]
-    return _thinned([p for p in _thinned(points, 2 * most) if _sound(term, p, target)], most)
+    below = _denominators(term)
+    return _thinned([p for p in _thinned(points, 2 * most) if _sound(below, p, target)], most)
 
 
 def _thinned(points: list[tuple[float, ...]], most: int) -> list[tuple[float, ...]]:
@@ -146,13 +147,16 @@ def _values(role: Role, chosen: dict[int, float], count: int, target: Target, mo
     return [r / size for r in relative] if 1e-12 < size < 1e12 else ()
 
 
-def _sound(term: Expression, values: tuple[float, ...], target: Target) -> bool:
-    """Whether no denominator with a constant changes its sign or nearly vanishes on the data."""
-    for node in term.nodes():
-        if node.head == "^" and node.args[1].head == "number" and node.args[1].args[0] < 0:
-            base = node.args[0]
-            if any(n.head == "constant" for n in base.nodes()):
-                below = np.broadcast_to(evaluate_known(base, target.known_values, values), target.t.shape)
-                if not np.all(np.isfinite(below)) or below.min() < _NO_POLE:
-                    return False
+def _denominators(term: Expression) -> list[Expression]:
+    """The denominators of the term that have a constant."""
+    powers = [n.args for n in term.nodes() if n.head == "^" and n.args[1].head == "number"]
+    return [base for base, exponent in powers if exponent.args[0] < 0 and n_constants(base)]
+
+
+def _sound(denominators: list[Expression], values: tuple[float, ...], target: Target) -> bool:
+    """Whether none of the denominators changes its sign or nearly vanishes on the data."""
+    for base in denominators:
+        below = np.broadcast_to(evaluate_known(base, target.known_values, values), target.t.shape)
+        if not np.all(np.isfinite(below)) or below.min() < _NO_POLE:
+            return False
     return True
