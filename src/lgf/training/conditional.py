@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar
@@ -51,7 +52,8 @@ def simulate(
         if file.is_file():
             continue
         size = min(recipe.chunk, recipe.size - number * recipe.chunk)
-        with times.stage("pairs"), np.errstate(all="ignore"):
+        # Two threads for products as small as these take up to ten times as long, on a machine that is busy.
+        with times.stage("pairs"), np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
             save_examples(file, make_examples(grammar, maker.chunk(number, size), summands))
         made += 1
         if progress is not None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from lgf.grammar import Grammar, split_rules, unpad
-from lgf.language.projections import GridRecord, n_features, project
+from lgf.language.projections import GridRecord, ProjectionMemory, n_features, project
 from lgf.language.sentence_order import spoken
 from lgf.language.term_table import term_table
-from lgf.training.pairs import Pairs, Records, ranges_of, rules_on
+from lgf.training.pairs import Pairs, Records
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Examples:
     rules      [n, length] the rules as they are said, padded by `n_rules`
     block      [n, length] 0 for rules of the header, k for those of the k-th summand
     allowed    [n, n_rules] the rules usable on the record, as bits
-    structures [n]
+    level      [n] the level of the noise
     """
 
     features: np.ndarray
@@ -29,7 +29,6 @@ class Examples:
     rules: np.ndarray
     block: np.ndarray
     allowed: np.ndarray
-    structures: np.ndarray
     level: np.ndarray
 
     def __len__(self) -> int:
@@ -59,26 +58,23 @@ def make_examples(grammar: Grammar, pairs: Pairs, summands: int) -> Examples:
         np.zeros((n, summands, missing), np.float16),
         np.full((n, grammar.max_length), grammar.n_rules, np.int16),
         np.zeros((n, grammar.max_length), np.int8),
-        np.zeros((n, -(-grammar.n_rules // 8)), np.uint8),
-        pairs.structures,
+        np.packbits(pairs.allowed, axis=1),
         pairs.level,
     )
-    good = np.ones(n, bool)
+    good, memory = np.ones(n, bool), ProjectionMemory()
     for i, derivation in enumerate(unpad(grammar, pairs.derivations)):
         header, blocks = split_rules(grammar, derivation)
         if len(blocks) > summands:
             good[i] = False
             continue
         record = record_at(pairs.records, i)
-        projections = project(record, table)
+        projections = project(record, table, memory)
         order, before = spoken(grammar, tuple(header), blocks, projections)
         out.features[i] = projections.features
         out.missing[i, : len(order)] = before
         said = [*header, *(rule for summand in order for rule in summand)]
         out.rules[i, : len(said)] = said
         out.block[i, : len(said)] = np.repeat(np.arange(len(order) + 1), [len(header), *map(len, order)])
-        ranges = ranges_of(record.columns[0], float(record.start[0]), float(record.window[0]))
-        out.allowed[i] = np.packbits(rules_on(grammar, record.order, record.forced, ranges))
         good[i] = np.isfinite(out.features[i]).all() and np.isfinite(out.missing[i]).all()
     return out.rows(np.flatnonzero(good))
 

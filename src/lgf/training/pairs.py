@@ -5,7 +5,6 @@ uneven times, with noise) and smoothed onto the common grid. Pairs are made in c
 and its own number, so chunks can be made in any order, and again.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import Variable
-from lgf.grammar import Derivation, Grammar, mentions, pad, restrict, sample, unpad
+from lgf.grammar import Derivation, Grammar, mentions, pad, restrict, sample
 from lgf.language.language import Language, undefined_on
 from lgf.language.sentences import grammar_frame
 from lgf.settings.ranges import Count, Share, Tally
@@ -78,32 +77,34 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Records with their sentences [n, length], padded, structures [n], and the level [n] of the noise."""
+    """Records with their sentences [n, length], padded, the rules [n, rule] usable on them, and noise levels [n]."""
 
     records: Records
     derivations: np.ndarray
-    structures: np.ndarray
+    allowed: np.ndarray
     level: np.ndarray
 
 
-def rules_on(
-    grammar: Grammar, order: int, forced: bool, ranges: Mapping[str | Variable, tuple[float, float]]
-) -> np.ndarray:
-    """The mask of the rules that are usable for a record with these ranges, as `make_language` has it."""
-    return _rules(grammar, order, forced, tuple(undefined_on(grammar_frame(order, forced), ranges)))
+def usable_rules(grammar: Grammar, records: Records) -> np.ndarray:
+    """[n, rule]: the rules that are usable on each record, as `make_language` has it."""
+    end = records.start + records.window
+    low, high = records.columns.min(2).astype(float), records.columns.max(2).astype(float)
+    out = np.zeros((len(records), grammar.n_rules), bool)
+    for i, order in enumerate(records.order.tolist()):
+        ranges: dict[str | Variable, tuple[float, float]] = {"t": (float(records.start[i]), float(end[i]))}
+        ranges |= {_STATES[d]: (float(low[i, d]), float(high[i, d])) for d in range(order + 1)}
+        forced = bool(records.forced[i])
+        out[i] = _rules(grammar, order, forced, tuple(undefined_on(_frame(order, forced), ranges)))
+    return out
+
+
+_STATES = tuple(Variable("u", d) for d in range(3))
+_frame = lru_cache(maxsize=8)(grammar_frame)
 
 
 @lru_cache(maxsize=256)
 def _rules(grammar: Grammar, order: int, forced: bool, phrases: tuple[str, ...]) -> np.ndarray:
     return restrict(grammar, order=order, forced=forced, forbid=mentions(*phrases) if phrases else ())
-
-
-def ranges_of(columns: np.ndarray, start: float, window: float) -> dict[str | Variable, tuple[float, float]]:
-    """The ranges of time and of the columns [order + 1, GRID] of one record."""
-    ranges: dict[str | Variable, tuple[float, float]] = {"t": (start, start + window)}
-    for d, column in enumerate(columns):
-        ranges[Variable("u", d)] = float(column.min()), float(column.max())
-    return ranges
 
 
 class PairMaker:
@@ -195,28 +196,15 @@ class PairMaker:
             np.array([len(patterns[p]) for p in pattern]),
             noise,
         )
-        structures = np.array([self._skeletons_structure(kind, d) for kind, d, _ in drawn])
-        pairs = Pairs(records, pad(self._grammar, [d for _, d, _ in drawn]).astype(np.int16), structures, level)
-        return select(pairs, np.flatnonzero(self._possible(pairs)))
-
-    def _skeletons_structure(self, kind: Kind, derivation: Derivation) -> str:
-        skeleton = self._skeleton(kind, derivation)
-        assert skeleton is not None
-        return skeleton.structure
-
-    def _possible(self, pairs: Pairs) -> np.ndarray:
-        """[n]: whether the terms of the sentence are defined on the smoothed record."""
-        records = pairs.records
-        good = np.array([bool(np.isfinite(columns).all()) for columns in records.columns])
-        for i, derivation in enumerate(unpad(self._grammar, pairs.derivations)):
-            order = int(records.order[i])
-            ranges = ranges_of(records.columns[i, : order + 1], records.start[i], records.window[i])
-            allowed = rules_on(self._grammar, order, bool(records.forced[i]), ranges)
-            good[i] &= bool(allowed[list(derivation)].all())
-        return good
+        derivations = [derivation for _, derivation, _ in drawn]
+        allowed = usable_rules(self._grammar, records)
+        said = np.array([bool(rules[list(d)].all()) for rules, d in zip(allowed, derivations, strict=True)])
+        finite = np.isfinite(columns).all((1, 2))
+        pairs = Pairs(records, pad(self._grammar, derivations).astype(np.int16), allowed, level)
+        return select(pairs, np.flatnonzero(said & finite))
 
 
 def select(pairs: Pairs, rows: np.ndarray) -> Pairs:
     """The pairs of these rows."""
     records = Records(**{f.name: getattr(pairs.records, f.name)[rows] for f in fields(Records)})
-    return Pairs(records, pairs.derivations[rows], pairs.structures[rows], pairs.level[rows])
+    return Pairs(records, pairs.derivations[rows], pairs.allowed[rows], pairs.level[rows])

@@ -12,7 +12,6 @@ from lgf.latent.rule_flow import BY_TERM, LARGEST_FEATURE, LARGEST_LOG_ODDS, Rul
 from lgf.training.examples import Examples
 
 DROPOUT = 0.1
-STEPS = 5  # of each sentence that are used in a batch
 
 
 class RuleNet(nn.Module):
@@ -117,7 +116,7 @@ def _residual(width: int, inner: int) -> nn.Sequential:
 
 
 class RuleLoss:
-    """The bits of the sentences of rows of examples, by all steps in evaluation and by some at random in training."""
+    """The bits of the sentences of rows of examples."""
 
     def __init__(self, net: RuleNet, examples: Examples):
         self.net, self.examples = net, examples
@@ -131,7 +130,7 @@ class RuleLoss:
         return self.bits(rows.numpy()).mean()
 
     def bits(self, rows: np.ndarray) -> Tensor:
-        """The bits of each row, estimated by some of its steps if the network is in training mode."""
+        """The bits of each row."""
         net, e = self.net, self.examples
         rules = torch.from_numpy(e.rules[rows].astype(np.int64))
         block = torch.from_numpy(e.block[rows].astype(np.int64))
@@ -139,14 +138,7 @@ class RuleLoss:
         n, most = len(rows), int(lengths.max())
         rules, block = rules[:, :most], block[:, :most]
         used = torch.arange(most) < lengths[:, None]
-        if net.training:
-            keys = torch.rand(n, most).masked_fill(~used, 2.0)
-            kept = keys.argsort(1).argsort(1) < STEPS
-            chosen = kept & used
-            weight = lengths / chosen.sum(1)
-        else:
-            chosen, weight = used, torch.ones(n)
-        owner, step = chosen.nonzero(as_tuple=True)
+        owner, step = used.nonzero(as_tuple=True)
         one_hot = nn.functional.one_hot(rules, net.grammar.n_rules + 1)[:, :, :-1].float()
         before = one_hot.cumsum(1) - one_hot  # rules said before each step
         first = ((block[:, None, :] < block[:, :, None]) & used[:, None, :]).sum(
@@ -163,7 +155,7 @@ class RuleLoss:
         target = rules[owner, step]
         log_p = net.log_probabilities(hidden, net.left_sides[target], gain, torch.from_numpy(allowed)[owner])
         step_bits = -log_p.gather(1, target[:, None])[:, 0] / math.log(2)
-        return torch.zeros(n).index_add(0, owner, step_bits * weight[owner])
+        return torch.zeros(n).index_add(0, owner, step_bits)
 
     def _gain(
         self,

@@ -25,6 +25,7 @@ POINTS = 385
 _TAU = np.linspace(0.0, 1.0, POINTS)
 _EVERY = 6  # of the points, at which the terms are compared
 _PICTURE = 40  # points of the rough picture
+_PICTURE_TAU = np.linspace(0.0, 1.0, _PICTURE)
 _PIECES = 256  # of the table of an input
 _INPUT_TAU = np.linspace(0.0, 1.0, _PIECES + 1)
 _EXPONENTS = np.array([0.5, 1.5, 2.5, -1.0, 0.25, -0.5, 1.2, 0.75, -2.0, 3.5])
@@ -84,16 +85,14 @@ def solutions(
     constants, starts = drawn, _draw_starts(picture, positive, rng)
     values = _solve(compiled, picture, constants, starts, settings)
     good = np.flatnonzero(_sound(values, order, positive))
-    found: list[Solution] = []
+    if len(good) == 0:
+        return []
     forcing = np.interp(_TAU, _INPUT_TAU, picture.forcing) if forced else np.zeros(POINTS)
-    for lane in good:
-        columns = values[:, :, lane]
-        if _every_term_matters(compiled, constants[:, lane], picture, columns, forcing, settings):
-            start = starts[:, lane].copy()
-            found.append(Solution(columns.copy(), picture.start, picture.window, start, forcing))
-            if len(found) == settings.most_of_one:
-                break
-    return found
+    matters = _every_term_matters(compiled, constants[:, good], picture, values[:, :, good], forcing, settings)
+    return [
+        Solution(values[:, :, lane].copy(), picture.start, picture.window, starts[:, lane].copy(), forcing)
+        for lane in good[matters][: settings.most_of_one]
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ def _draw_picture(
         start = max(start, 0.03 * window)
     size = float(np.exp(rng.normal(0.0, 1.2)))
     above = positive or (order == 1 and rng.random() < 0.6)
-    tau = np.linspace(0.0, 1.0, _PICTURE)
+    tau = _PICTURE_TAU
     w = 2 * np.pi * cycles / window
     angle = w * window * tau + rng.uniform(0, 2 * np.pi)
     level, amplitude = (1.0, 0.7) if above else (0.0, 1.0)
@@ -168,38 +167,34 @@ def _draw_constants(compiled: CompiledSkeleton, picture: _Picture, rng: np.rando
     equation, order = compiled.equations[0], picture.order
     linear, nonlinear = equation.linear, equation.nonlinear
     constants = np.ones((compiled.n_constants, LANES))
-    sizes_inside = [_cofactor_size(role.cofactor, picture) for role in equation.roles]
-    shares = np.exp(rng.uniform(np.log(0.08), np.log(1.5), (LANES, len(linear))))
-    signs = rng.choice([-1.0, 1.0], (LANES, len(linear)))
-    chance = rng.random((LANES, len(linear)))
+    for i, role in zip(nonlinear, equation.roles, strict=True):
+        size = _cofactor_size(role.cofactor, picture)
+        constants[i] = [_draw_inner(role, size, picture, rng) for _ in range(LANES)]
+    inputs = np.interp(_PICTURE_TAU, _INPUT_TAU, picture.forcing)[None]
+    drawn = constants if len(nonlinear) else constants[:, :1]
+    terms = _terms(compiled, drawn, picture.t, picture.columns, inputs)
+    if not (terms.size and np.isfinite(terms).all()):
+        return None
+    sizes = np.sqrt(np.minimum(terms * terms, 1e30).mean(2))
+    if not sizes.min() > 1e-14:
+        return None
+    shape = LANES, len(linear)
+    shares = np.exp(rng.uniform(np.log(0.08), np.log(1.5), shape))
+    sign, chance = np.where(rng.random(shape) < 0.5, -1.0, 1.0), rng.random(shape)
     u, du = picture.columns[0] - picture.columns[0].mean(), picture.columns[1]
-    u, du = u / np.linalg.norm(u), du / np.linalg.norm(du)
-    inputs = np.interp(np.linspace(0, 1, _PICTURE), _INPUT_TAU, picture.forcing)[None]
-    sizes = like_u = like_du = np.zeros(0)
-    for lane in range(LANES):
-        if lane == 0 or len(nonlinear):
-            for i, role, size in zip(nonlinear, equation.roles, sizes_inside, strict=True):
-                constants[i, lane] = _draw_inner(role, size, picture, rng)
-            columns = _terms(compiled, constants[:, lane], picture.t, picture.columns, inputs)
-            if columns is None:
-                return None
-            sizes = np.sqrt(np.minimum(columns**2, 1e30).mean(1))
-            if not (len(sizes) and sizes.min() > 1e-14):
-                return None
-            norms = sizes * np.sqrt(_PICTURE)
-            like_u, like_du = columns @ u / norms, columns @ du / norms
-        share, sign = shares[lane], signs[lane]
-        restoring = np.abs(like_u) > 0.4
-        mostly = np.where(chance[lane] < (0.85 if order == 2 else 0.65), -1.0, 1.0)
-        sign = np.where(restoring, mostly * np.sign(like_u), sign)
-        if order == 2:
-            damping = (np.abs(like_du) > 0.4) & ~restoring
-            mostly = np.where(chance[lane] < 0.8, -1.0, 1.0)
-            sign = np.where(damping, mostly * np.sign(like_du), sign)
-            share = np.where(damping, share * np.exp(-rng.uniform(0, 1.5)), share)
-            if restoring.any():
-                share[np.flatnonzero(restoring)[0]] = np.exp(rng.normal(0.0, 0.25))
-        constants[linear, lane] = sign * share * picture.size * picture.frequency**order / sizes
+    norms = sizes * np.sqrt(_PICTURE)
+    like_u, like_du = terms @ u / (norms * np.sqrt(u @ u)), terms @ du / (norms * np.sqrt(du @ du))
+    restoring = np.broadcast_to(np.abs(like_u) > 0.4, shape)
+    mostly = np.where(chance < (0.85 if order == 2 else 0.65), -1.0, 1.0)
+    sign = np.where(restoring, mostly * np.sign(like_u), sign)
+    if order == 2:
+        damping = (np.abs(like_du) > 0.4) & ~restoring
+        sign = np.where(damping, np.where(chance < 0.8, -1.0, 1.0) * np.sign(like_du), sign)
+        shares = np.where(damping, shares * np.exp(-rng.uniform(0, 1.5, (LANES, 1))), shares)
+        # the first restoring term makes the oscillation of the picture
+        lanes = np.flatnonzero(restoring.any(1))
+        shares[lanes, restoring.argmax(1)[lanes]] = np.exp(rng.normal(0.0, 0.25, LANES))[lanes]
+    constants[linear] = (sign * shares * picture.size * picture.frequency**order / sizes).T
     return constants
 
 
@@ -230,14 +225,20 @@ def _cofactor_size(cofactor: Expression | None, picture: _Picture) -> float:
 
 def _terms(
     compiled: CompiledSkeleton, constants: np.ndarray, t: np.ndarray, columns: np.ndarray, inputs: np.ndarray
-) -> np.ndarray | None:
-    """The terms [linear constant, sample] of the right side, without their coefficients; None if one is not finite."""
+) -> np.ndarray:
+    """The terms [lane, linear constant, sample] of the right side, without their coefficients; some may not be finite.
+
+    constants [p, lanes]; columns [column, sample], or [lanes, column, sample].
+    """
     basis = compiled.equations[0].basis
-    out = np.zeros((len(basis.outputs), len(t)))
+    lanes = constants.shape[1]
+    out = np.zeros((lanes, len(basis.outputs), len(t)))
     registers = np.zeros((basis.n_registers, WIDE))
     known = inputs[: len(compiled.frame.inputs)]
-    evaluate_wide(basis, np.ascontiguousarray(constants), t, np.ascontiguousarray(columns), known, registers, out)
-    return -out[:-1] if np.all(np.isfinite(out)) else None
+    for lane, values in enumerate(np.ascontiguousarray(constants.T)):
+        own = columns if columns.ndim == 2 else columns[lane]
+        evaluate_wide(basis, values, t, own, known, registers, out[lane])
+    return -out[:, :-1]
 
 
 def _draw_starts(picture: _Picture, positive: bool, rng: np.random.Generator) -> np.ndarray:
@@ -325,21 +326,22 @@ def _every_term_matters(
     columns: np.ndarray,
     forcing: np.ndarray,
     settings: SimulationSettings,
-) -> bool:
-    """Whether each term has its share of the highest derivative, and a part that the other terms cannot say."""
+) -> np.ndarray:
+    """[lanes]: whether each term has its share of the highest derivative, and a part that the other terms cannot say.
+
+    constants [p, lanes], columns [POINTS, order + 1, lanes].
+    """
     t = picture.start + picture.window * _TAU[::_EVERY]
-    few = np.ascontiguousarray(columns[::_EVERY].T)
+    few = np.ascontiguousarray(columns[::_EVERY].transpose(2, 1, 0))
     terms = _terms(compiled, constants, t, few, forcing[None, ::_EVERY])
-    if terms is None:
-        return False
-    terms = terms * constants[compiled.equations[0].linear][:, None]
-    sizes = np.sqrt((terms**2).mean(1))
-    shares = sizes / np.sqrt((few[-1] ** 2).mean())
-    if not (shares.min() >= settings.least_share and shares.max() <= settings.largest_share):
-        return False
-    if len(terms) > 1:
-        unit = terms / sizes[:, None]
-        gram = unit @ unit.T / unit.shape[1] + 1e-10 * np.eye(len(unit))
-        own = 1.0 / np.sqrt(np.diag(np.linalg.inv(gram)))
-        return bool((own * shares).min() >= settings.least_own_share)
-    return True
+    terms = terms * constants[compiled.equations[0].linear].T[:, :, None]
+    sizes = np.sqrt((terms * terms).mean(2))
+    shares = sizes / np.sqrt((few[:, -1] ** 2).mean(1))[:, None]
+    good = (shares.min(1) >= settings.least_share) & (shares.max(1) <= settings.largest_share)
+    if terms.shape[1] > 1:
+        units = terms / np.maximum(sizes * np.sqrt(terms.shape[2]), 1e-300)[:, :, None]
+        gram = units @ units.transpose(0, 2, 1) + 1e-10 * np.eye(terms.shape[1])
+        gram[~good] = np.eye(terms.shape[1])
+        own = 1.0 / np.sqrt(np.diagonal(np.linalg.inv(gram), axis1=1, axis2=2))
+        good &= (own * shares).min(1) >= settings.least_own_share
+    return good
