@@ -68,9 +68,9 @@ def main() -> None:
         error = np.inf if states is None else float(np.sum((states - values) ** 2 / np.var(values, axis=0)))
         if error < best:
             best, chosen = error, coefficients
-    names = ["*".join(f"x{i}^{int(e)}" for i, e in enumerate(row) if e) or "1" for row in powers]
+    names = ["*".join(f"x{i}" if e == 1 else f"x{i}^{int(e)}" for i, e in enumerate(row) if e) or "1" for row in powers]
     equations = [
-        " + ".join(f"{c!r}*{name}" for c, name in zip(row.tolist(), names, strict=True) if c != 0.0) or "0"
+        " + ".join(f"{c:.8g}*{name}" for c, name in zip(row.tolist(), names, strict=True) if c != 0.0) or "0"
         for row in chosen
     ]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
