@@ -42,6 +42,13 @@ def test_both_solvers_follow_a_held_input_exactly(levels):
     np.testing.assert_allclose(solve_by_reference(RELAXATION, (0.3,), T, forcing).u, expected, atol=1e-8)
 
 
+def test_times_may_be_seconds_since_1970():
+    late = 1.7e9 + T
+    held = switched(T, [0, 1] * 7, 5)
+    u = solve(RELAXATION, (0.3,), late, Forcing.from_samples(late, held), rtol=1e-6, max_steps=500).u
+    np.testing.assert_allclose(u, exact(T, held, 0.3), atol=1e-5)
+
+
 def test_the_rate_at_a_jump_is_that_of_the_new_level():
     held = switched(T, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0], 5)
     forcing = Forcing.from_samples(T, held)

@@ -41,7 +41,6 @@ class Flow(NamedTuple):
     rates: np.ndarray  # int64 [state]: position in the state vector of the variable that the state's equation drives
 
 
-_BESIDE_JUMP = 1e-7  # of a piece of the input: how near to a jump a step ends
 GENERAL = -1  # the highest derivative is found by Newton's method on the residual
 
 
@@ -297,8 +296,15 @@ def _jump_width(table):
     width = 0.0
     for i in range(int(table[0, 2]) if table.shape[0] > 0 else 0):
         if table[i, 3] > np.floor(table[i, 3]):
-            width = max(width, 3.0 * _BESIDE_JUMP / table[i, 1])
+            width = max(width, 3.0 * _beside_jump(table, i))
     return width
+
+
+@njit(**INNER_ONLY)
+def _beside_jump(table, i):
+    """How near to a jump of input i a step ends: at a time that differs from it, however late the times are."""
+    end = table[i, 0] + table[i, 3] / table[i, 1]
+    return max(1e-7 / table[i, 1], 1e-15 * max(abs(table[i, 0]), abs(end)))
 
 
 @njit(**INNER_ONLY)
@@ -318,7 +324,7 @@ def _next_break(table, now):
         while m < pieces and table[first + m, 0] == table[first + j, 0]:
             m += 1
         if m < pieces:
-            jump, side = start + m / rate, _BESIDE_JUMP / rate
+            jump, side = start + m / rate, _beside_jump(table, i)
             nearest = min(nearest, jump - side if now < jump - 1.5 * side else jump + side)
     return nearest
 
