@@ -193,7 +193,7 @@ class ComponentSelection:
         sizes = np.where(sizes > 1e-9 * self._largest[:n], sizes, np.inf)
         rows[:n] /= sizes[:, None]
         rows[n:] /= sizes[self._terms.tangent_of][:, None]
-        if self._room is None:  # new memory for each noise model would take as long as the products
+        if self._room is None:  # one for all noise models, so that memory is not touched anew
             self._room = np.empty((len(rows), len(rows)))
         return gram_matrix(rows, self._room, self._spread), rows, sizes
 

@@ -66,7 +66,7 @@ def make_pool(options: BeamOptions) -> Pool:
 class _Span(NamedTuple):
     """The projections of all columns on the span of one set.
 
-    The last four are elements of the Gram matrix, gathered once because the matrix is larger than the cache.
+    The last four are elements of the Gram matrix, gathered once, so that loops over all columns run along arrays.
     """
 
     inside: np.ndarray  # [direction, column] components along an orthonormal basis
@@ -206,7 +206,7 @@ def _extend(columns, options, count_cost, pool, span, rss, chosen, size, key, co
             continue
         term = columns.term[j]
         left = max(rss - span.gain[j], options.floor)
-        if left >= least_left[term]:  # the logarithm takes longer than all the rest
+        if left >= least_left[term]:  # saves most of the logarithms
             continue
         least_left[term] = left
         score = options.n_rows * math.log(left / options.n_rows) + columns.cost[j]
