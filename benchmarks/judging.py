@@ -68,7 +68,7 @@ def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> d
     "badly fitted" (tried, but its fit in the search was worse than it can be).
     """
     frame = frame_of(found.problem, problem.order)
-    language = make_language(grammar, found.problem, frame, found.targets[frame].ranges)
+    language = make_language(grammar, found.problem, frame, found.targets[frame].ranges, found.settings.as_written)
     said = encoding(grammar, problem.true_equation(), problem.forcing is not None)
     skeleton = None if said.derivation is None else language.skeleton(said.derivation)
     bits = math.inf if said.derivation is None else language.bits(said.derivation)

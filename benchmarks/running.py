@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks import dysts_systems, odebench
 from benchmarks.choosing import BENCHMARKS, chosen
 from benchmarks.judging import judged, truth_beside
+from benchmarks.ladder import RUNGS, rung_settings
 from benchmarks.peers.asking import CORES, ask
 from benchmarks.peers.asking import names as peer_names
 from benchmarks.problems import NamedProblem
@@ -21,6 +22,9 @@ from lgf.grammar import load_grammar
 from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
+
+PAPER_BUDGETS = {"b1": (100, 150), "b2": (100, 250), "b3": (250, 250)}
+"""Equations of an iteration and fine steps of Nelder-Mead, with the preset "paper"; it has ten iterations."""
 
 SYSTEMS = {"odebench": odebench.main, "dysts": dysts_systems.main}
 
@@ -40,6 +44,7 @@ class Options:
     evaluations: int | None = None
     fit: str = "default"  # or Nelder-Mead's, the paper's
     trained: str | None = None  # folder of a model to search with instead of the shipped one
+    rung: str | None = None  # of the ladder from the paper to the default
 
     @property
     def name(self) -> str:
@@ -52,11 +57,28 @@ class Options:
         parts += [f"{self.evaluations}"] if self.evaluations is not None else []
         parts += [self.fit] if self.fit != "default" else []
         parts += [Path(self.trained).name] if self.trained else []
+        parts += [f"rung-{self.rung}"] if self.rung else []
         return "-".join(parts)
+
+    @property
+    def grammar(self) -> str:
+        """The name of the grammar."""
+        return "standard" if self.rung is not None and RUNGS[self.rung].own_grammar else self.model
 
     def settings(self) -> DiscoverySettings:
         """The preset with this budget, fit and proposer."""
         preset = PRESETS[self.preset]
+        if self.preset == "paper" and self.benchmark in PAPER_BUDGETS:
+            population, fine = PAPER_BUDGETS[self.benchmark]
+            refit = replace(preset.selection.refit, fine_iterations=fine)
+            preset = replace(
+                preset,
+                search=replace(preset.search, first=population, population=population),
+                fit=replace(preset.fit, fine_iterations=fine),
+                selection=replace(preset.selection, refit=refit),
+            )
+        if self.rung is not None:
+            preset = rung_settings(preset, self.rung)
         if self.fit != "default":
             method, selection = FitMethod(self.fit), preset.selection
             selection = replace(selection, refit=replace(selection.refit, method=method))
@@ -72,9 +94,10 @@ class Options:
 
     def digest(self) -> str:
         """The key of finished runs; it depends on every setting and on the grammar."""
+        options = {name: value for name, value in asdict(self).items() if name != "rung" or value is not None}
         if self.peer is not None:
-            return digest([asdict(self)])
-        return digest([asdict(self), asdict(self.settings()), load_grammar(self.model).fingerprint])
+            return digest([options])
+        return digest([options, asdict(self.settings()), load_grammar(self.grammar).fingerprint])
 
 
 PROPOSERS: dict[str, tuple[ProposerShare, ...]] = {
@@ -109,7 +132,7 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
         facts = answer | {"evaluations": None, "truth": None}
         cores = CORES
     else:
-        grammar = load_grammar(options.model)
+        grammar = load_grammar(options.grammar)
         began = time.process_time()
         found = discover(
             data, grammar, options.settings(), proposers=proposers_for(grammar, options.trained), seed=seed,
@@ -145,6 +168,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--evaluations", type=int, metavar="N", help="skeletons to try")
     parser.add_argument("--fit", default="default", choices=("default", FitMethod.NELDER_MEAD), help="of the constants")
     parser.add_argument("--trained", metavar="FOLDER", help="search with the model in this folder")
+    parser.add_argument("--rung", choices=tuple(RUNGS), help="of the ladder; with --preset paper")
     parser.add_argument("--only", metavar="IDS", help='such as "b1/03,b1/25"')
     parser.add_argument("--out", type=Path, metavar="FILE", help="in place of benchmarks/results/NAME.jsonl")
 
@@ -157,7 +181,7 @@ def main(args: argparse.Namespace) -> None:
     args.seeds = 5 if args.seeds is None else args.seeds
     options = Options(
         args.benchmark, args.model, args.preset, args.proposer, args.peer, args.noise, args.thin, not args.no_initial,
-        args.evaluations, args.fit, args.trained,
+        args.evaluations, args.fit, args.trained, args.rung,
     )  # fmt: skip
     file = args.out or RESULTS / f"{options.name}.jsonl"
     named, name = chosen(args.only, [args.benchmark]), options.digest()

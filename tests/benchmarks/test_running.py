@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from benchmarks.__main__ import main
 from benchmarks.choosing import chosen, true_skeleton
+from benchmarks.ladder import RUNGS
 from benchmarks.problems import problem_named, problems
 from benchmarks.recording import append, digest, rows
 from benchmarks.running import Options, observed
@@ -12,6 +13,7 @@ from benchmarks.running import Options, observed
 from benchmarks import running
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
+from lgf.search.settings import DiscoverySettings
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_swallows_nothing(tmp_path):
@@ -37,6 +39,21 @@ def test_equal_settings_have_equal_digests_and_others_have_not():
     assert names[0] == names[1]
     assert len(set(names)) == 5
     assert len({options.name for options in (plain, *others)}) == 5
+
+
+def test_the_preset_paper_has_the_budgets_of_the_paper():
+    for benchmark, population, fine in (("b1", 100, 150), ("b2", 100, 250), ("b3", 250, 250)):
+        settings = Options(benchmark, benchmark, "paper").settings()
+        assert settings.search.iterations == 10
+        assert settings.search.batch(0) == settings.search.batch(2000) == population
+        assert settings.fit.fine_iterations == settings.selection.refit.fine_iterations == fine
+
+
+def test_the_ladder_leads_from_the_paper_to_the_default():
+    options = [Options("b3", "b3", "paper", rung=rung) for rung in RUNGS]
+    assert options[0].settings() == Options("b3", "b3", "paper").settings()
+    assert options[-1].settings() == DiscoverySettings()
+    assert len({o.name for o in options}) == len({o.digest() for o in options}) == len(RUNGS)
 
 
 def test_problems_are_chosen_by_benchmark_and_by_name():

@@ -134,6 +134,15 @@ def test_nelder_mead_equals_scipy_on_the_same_function(logistic):
     np.testing.assert_allclose(ours.values, second.x, rtol=1e-2, atol=1e-2)
 
 
+def test_nelder_mead_goes_on_from_a_start(logistic):
+    settings = FitSettings(method=FitMethod.NELDER_MEAD)
+    skeleton = Skeleton.read("u' = C*u + C*u^2")
+    anew = fit_constants(skeleton, logistic, settings)
+    further = fit_constants(skeleton, logistic, settings, start=anew.values)
+    assert further.loss <= anew.loss
+    assert further.evaluations < anew.evaluations
+
+
 def test_the_gate_of_the_paper_leaves_the_trajectory_unsolved(logistic):
     fit = fit_constants(Skeleton.read("u' = C"), logistic, FitSettings(gate=1e-6))
     assert fit.loss == np.inf

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.problems import frame_of, problem_named
 
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.equation.terms import terms_of
+from lgf.fit.constants import fit_constants
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
@@ -23,7 +25,7 @@ from lgf.search.objective import Criterion, ObjectiveSettings, objective
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
 from lgf.search.round_constants import without_phases
 from lgf.search.select import SelectionSettings, choose, confirmed, finalists, handicap_of, steady
-from lgf.search.settings import DiscoverySettings
+from lgf.search.settings import PAPER, DiscoverySettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 
@@ -63,6 +65,8 @@ def test_objectives():
     paper = ObjectiveSettings(criterion=Criterion.PAPER)
     assert objective(0.01, 1.0, 100, 2, 8.0, 15, settings=paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
     assert objective(math.inf, 3.0, 100, 2, 8.0, 15, settings=paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
+    unsolved = objective(math.inf, 3.0, 100, 2, 8.0, 15, settings=paper, gate=200.0)
+    assert unsolved == pytest.approx(0.1 * 15 + 0.9 * 100 * 200), "no better than what is not worth solving"
     assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == math.inf
     assert objective(math.inf, math.nan, 100, 2, 8.0, 15, settings=paper) == math.inf
 
@@ -93,6 +97,28 @@ def test_explicit_and_linear_form_keep_the_structure(text, explicit):
     form = linear_form(explicit_form(skeleton))
     assert form.structure == skeleton.structure == Skeleton.read(explicit).structure
     assert form.n_constants == Skeleton.read(explicit).n_constants
+
+
+def test_an_operator_stays_as_written_where_constants_start_at_1():
+    assert PAPER.as_written
+    assert not DiscoverySettings().as_written
+    problem = problem_named("b3/pendulum")
+    data, grammar = problem.observe(seed=100), load_grammar("b3")
+    frame = frame_of(data, 2)
+    target = make_target(data, frame, [complete(data.observations[0], frame)], all_modes=True)
+    derivation = encoding(grammar, problem.true_equation(), True).derivation
+    losses = []
+    for written, text in ((True, "C*u'' + C*u' + C*u = F"), (False, "u'' = C*u' + C*u + C*F")):
+        skeleton = make_language(grammar, data, frame, target.ranges, written).skeleton(derivation)
+        assert str(skeleton) == text
+        losses.append(fit_constants(skeleton, target, PAPER.fit).loss)
+    assert losses[0] < 0.3 < 100 < losses[1]
+    judge = Evaluator({frame: target}, data.knowledge, PAPER.fit, PAPER.objective)
+    admitted = {
+        text: judge.admit(Proposal(Skeleton.read(text), 0.0)) is not None
+        for text in ("C*u'' + C*u = F", "C*u''/t + C*u = F", "C*t*u'' + C*u' = F", "C*u*u'' + C*u' = F")
+    }
+    assert list(admitted.values()) == [True, False, False, False], "u = 0 and t = 0 at the start"
 
 
 def test_languages_leave_out_what_is_known_to_be_wrong(stage):

@@ -124,13 +124,24 @@ def test_the_estimated_trace_is_near_the_exact_one(monkeypatch):
 
 def test_the_gradient_of_the_network():
     shapes = perceptron._shapes((5, 4))
-    theta = perceptron._start(shapes, 0)
+    theta = perceptron._start(shapes, 0, 2.0)
     x, y, share = np.linspace(-1, 1, 9)[:, None], RNG.standard_normal(9), np.full(9, 1 / 9)
     _, gradient = perceptron._loss(theta, x, y, share, shapes)
     for k in range(0, len(theta), 7):
         step = 1e-6 * np.eye(len(theta))[k]
         above, below = (perceptron._loss(theta + s, x, y, share, shapes)[0] for s in (step, -step))
         assert gradient[k] == pytest.approx((above - below) / 2e-6, abs=1e-7)
+
+
+def test_the_network_follows_many_oscillations_and_does_not_follow_the_noise():
+    t = np.linspace(0, 60, 601)
+    fast, slow = np.sin(2 * np.pi * t / 8), np.exp(-t / 20)
+    noise = 0.05 * np.random.default_rng(3).standard_normal(len(t))
+    for clean, limit in ((fast, 0.1), (slow, 0.03)):
+        y = clean + clean.std() * noise
+        network = perceptron.fit_perceptron(t, y, np.ones(len(t)))
+        assert relative_l2(clean, network(t)) < limit
+    assert relative_l2(-slow / 20, network(t, 1)) < 0.2
 
 
 @pytest.mark.parametrize(("method", "limits"), [

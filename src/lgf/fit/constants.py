@@ -97,7 +97,7 @@ def fit_constants(
         return _unsolved(skeleton, starts[0], residual, target, sharing)
     starts = fitting.unknown_starts(starts)
     if settings.method is FitMethod.NELDER_MEAD:
-        result = nelder_mead(fitting, starts[0])
+        result = nelder_mead(fitting, starts[0], anew=start is None)
     else:
         result = levenberg_marquardt(fitting, starts, rescue=start is None)
     return _summary(fitting, result, sharing, residual if start is None else None)

@@ -6,8 +6,8 @@ from lgf.fit.settings import Fitting, StageResult
 from lgf.fit.trajectory_stage import on_window
 
 
-def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
-    """The result of both stages, by SciPy, from 1 for every constant and from the start's initial values."""
+def nelder_mead(fitting: Fitting, start: np.ndarray, anew: bool = True) -> StageResult:
+    """The result of both stages, by SciPy; `anew` from 1 for every constant, else from those of the start."""
     from scipy.optimize import minimize  # imported late: a search starts sooner
 
     settings, (lower, upper), n_free = fitting.settings, fitting.unknown_limits, fitting.layout.n_free
@@ -18,7 +18,7 @@ def nelder_mead(fitting: Fitting, start: np.ndarray) -> StageResult:
         evaluations += 1
         return on_window(fitting, x[None, :], 1.0, settings.rtol, -1.0, 0)
 
-    x = np.concatenate([np.ones(n_free), start[n_free:]])
+    x = np.concatenate([np.ones(n_free), start[n_free:]]) if anew else start
     if len(x):
         stages = (
             (settings.coarse_iterations, settings.coarse_fatol, settings.coarse_xatol),

@@ -33,6 +33,7 @@ class Language:
     required: tuple[Expression, ...] = ()  # terms that the equation must have
     stable: bool | None = None  # known stability; a grammar cannot enforce it, but a proposer may use it
     units: Units = ()
+    as_written: bool = False  # C*u'' + C*u = F stays an operator, in place of u'' = C*u + C*F
 
     @cached_property
     def max_order(self) -> int | None:
@@ -45,7 +46,7 @@ class Language:
             skeleton = skeleton_of(self.grammar.template, spell(self.grammar, derivation), self.frame)
         except NoEquation:
             return None
-        skeleton = linear_form(explicit_form(skeleton))
+        skeleton = skeleton if self.as_written else linear_form(explicit_form(skeleton))
         if self.required and not all(term in terms_of(skeleton) for term in self.required):
             return None
         if self.units and objection(skeleton, self.units) is not None:
@@ -68,8 +69,10 @@ class Language:
         return bits(self.grammar, derivation, self.allowed)
 
 
-def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges) -> Language:
-    """The language for equations of this frame of one state.
+def make_language(
+    grammar: Grammar, problem: Problem, frame: Frame, ranges: Ranges, as_written: bool = False
+) -> Language:
+    """The language for equations of this frame of one state; `as_written` they keep the form of the sentence.
 
     Excluded rules enforce certain knowledge: order, forcing, autonomy, and allowed functions and variables. Rules with
     terms that are undefined on the data are excluded too (log u where u is negative, 1/t at t = 0).
@@ -98,7 +101,7 @@ def make_language(grammar: Grammar, problem: Problem, frame: Frame, ranges: Rang
     required = tuple(term_of(read_expression(text, frame)) for text in knowledge.required or ())
     if problem.units and grammar.summand:
         allowed = _possible_rules(grammar, frame, allowed, problem.units)
-    return Language(grammar, frame, forced, allowed, required, knowledge.stable, problem.units)
+    return Language(grammar, frame, forced, allowed, required, knowledge.stable, problem.units, as_written)
 
 
 def _possible_rules(grammar: Grammar, frame: Frame, allowed: np.ndarray, units: Units) -> np.ndarray:

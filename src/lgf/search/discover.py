@@ -110,7 +110,9 @@ def discover(
     if problem.hidden:
         targets = {frame: widened(target, problem.hidden[0]) for frame, target in targets.items()}
     one_state = len(problem.states) == 1
-    languages = [make_language(grammar, problem, f, targets[f].ranges) for f in frames] if one_state else []
+    languages = []
+    if one_state:
+        languages = [make_language(grammar, problem, f, targets[f].ranges, settings.as_written) for f in frames]
     systems = [] if one_state else [system_language(grammar, problem, f, targets[f]) for f in frames]
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     whole = Searched(problem, completions, evaluator)

@@ -12,10 +12,11 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.terms import rows_of, term_of
 from lgf.equation.tied_constants import Contradiction
 from lgf.expression.frame import Frame
+from lgf.expression.numeric import evaluate
 from lgf.expression.tree import factors, fill
 from lgf.fit.constants import ConstantFit, fit_constants
 from lgf.fit.segments import Shooting, reweighed, segmented
-from lgf.fit.settings import FitSettings
+from lgf.fit.settings import FitMethod, FitSettings
 from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Proposal
@@ -38,7 +39,15 @@ class Evaluator:
     of_part: bool = False  # the targets hold some of the experiments only
 
     def admit(self, proposal: Proposal) -> Proposal | None:
-        """The proposal with what is known about single equations put in; None if it contradicts that."""
+        """The proposal with what is known about single equations put in; None if it contradicts that.
+
+        Under Nelder-Mead an equation that has no solution from the first state at the constants it starts from, such
+        as u''/t at t = 0, is not admitted either: no simplex leads out of there.
+        """
+        if self.fit.method is FitMethod.NELDER_MEAD:
+            target = self.targets[proposal.skeleton.frame]
+            if not all(begins(proposal.skeleton, target, e) for e in range(target.n_experiments)):
+                return None
         if not self.knowledge.by_row:
             return proposal
         try:
@@ -75,15 +84,33 @@ class Evaluator:
             stability = assess(fit.system(target), target.sizes, target.window, self.stability, target.box)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         judged = segmented(target, fit.segments)
+        paper = self.objective.criterion is Criterion.PAPER  # its n_s is the number of times, in however many modes
         value = objective(
-            fit.loss, fit.residual, target.n_samples, skeleton.n_constants, proposal.bits,
+            fit.loss, fit.residual, len(target.t) if paper else target.n_samples, skeleton.n_constants, proposal.bits,
             complexity, judged.n_unknown, judged.initial_length, fit.varying_length(target.n_experiments),
             target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
-            column_losses(fit, target, proposal.shooting),
+            column_losses(fit, target, proposal.shooting), self.fit.gate or 0.0,
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
             value += self.objective.contradiction * target.n_samples  # ranks it below candidates that fit about as well
         return Candidate(proposal, fit, complexity + target.n_unknown, value, stability)
+
+
+def begins(skeleton: Skeleton, target: Target, experiment: int = 0) -> bool:
+    """Whether the equations are finite at the first state of the experiment, with every constant 1.
+
+    If the highest derivative enters linearly, its coefficient must not vanish there.
+    """
+    first = target.record.first[experiment]
+    environment = {name: values[first] for name, values in target.environment.items()}
+    environment |= dict(zip(skeleton.frame.variables, target.record.initial[experiment], strict=True))
+    ones = np.ones(skeleton.n_constants)
+    if not all(np.isfinite(evaluate(residual, environment, ones)) for residual in skeleton.residuals):
+        return False
+    if len(skeleton.sides) > 1 or skeleton.degree != 1 or skeleton.polynomial is None:
+        return True
+    leading = evaluate(skeleton.polynomial[1], environment, ones)
+    return bool(np.isfinite(leading) and abs(leading) > 0.0)
 
 
 def column_losses(fit: ConstantFit, target: Target, shooting: Shooting | None) -> list[tuple[int, float]]:

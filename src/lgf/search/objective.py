@@ -29,7 +29,7 @@ class ObjectiveSettings:
 def objective(
     loss: float, residual: float, n_samples: int, n_constants: int, bits: float, complexity: int,
     n_initial: int = 0, initial_length: float = 0.0, random_length: float = 0.0, floor: float = 0.0,
-    settings: ObjectiveSettings = ObjectiveSettings(), columns: Sequence[tuple[int, float]] = (),
+    settings: ObjectiveSettings = ObjectiveSettings(), columns: Sequence[tuple[int, float]] = (), gate: float = 0.0,
 ) -> float:  # fmt: skip
     """The objective of a fit; infinite if the equation could not be solved.
 
@@ -39,10 +39,11 @@ def objective(
     constants that vary by experiment. m = k + n_initial numbers are fitted; the factor is the correction for few
     samples of Hurvich and Tsai's AIC_c. With `columns`, pairs (samples, loss), each measured column has a variance of
     its own: n ln(loss) is the sum over the columns, and k ln(n) takes their mean number of samples.
-    paper: L_IC = alpha C + (1 - alpha) n L. L is the solution loss, or the residual if the equation was not solved.
+    paper: L_IC = alpha C + (1 - alpha) n L. L is the solution loss. For an equation that was not solved it is the
+    residual, at least `gate`: the paper takes the residual only where it is above this threshold.
     """
     if settings.criterion is Criterion.PAPER:
-        accuracy = loss if math.isfinite(loss) else residual
+        accuracy = loss if math.isfinite(loss) else max(residual, gate)
         value = settings.alpha * complexity + (1 - settings.alpha) * n_samples * accuracy
     elif not math.isfinite(loss):
         return math.inf

@@ -16,7 +16,7 @@ from lgf.search.proposers.hidden import HiddenSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import PATIENT, SelectionSettings
 from lgf.search.varying import VaryingSettings
-from lgf.settings.flow import ConditionalSettings, FlowSettings, SamplingSettings
+from lgf.settings.flow import ConditionalSettings, FlowSettings, PredictorSettings, SamplingSettings
 from lgf.settings.ranges import Positive, Tally, Weight
 from lgf.solver.stability import StabilitySettings
 
@@ -74,6 +74,15 @@ class DiscoverySettings:
     varying: VaryingSettings = VaryingSettings()
     noise: NoiseSettings = NoiseSettings()
 
+    @property
+    def as_written(self) -> bool:
+        """Whether an operator stays C*u'' + C*u = F, as the paper fits it, in place of u'' = C*u + C*F.
+
+        Nelder-Mead starts at 1 for every constant. There the operator is a damped spring, and its explicit form is
+        u'' = u + F, which blows up.
+        """
+        return self.fit.method is FitMethod.NELDER_MEAD
+
     def __post_init__(self):
         if not self.proposers:
             raise LgfError("there are no proposers; name at least one, such as ProposerShare('evolution', 1.0).")
@@ -86,7 +95,8 @@ _NELDER_MEAD = {"method": FitMethod.NELDER_MEAD, "gate": 200.0}
 
 PAPER = DiscoverySettings(
     search=SearchSettings(first=100, growth=0.0, iterations=10, max_evaluations=None, patience=None),
-    fit=FitSettings(**_NELDER_MEAD),
+    # The tolerance of SciPy's solvers; finalists are solved more accurately.
+    fit=FitSettings(**_NELDER_MEAD, rtol=1e-3, steps_per_solve=400),
     objective=ObjectiveSettings(criterion=Criterion.PAPER),
     smoothing="mlp",
     all_modes=True,
@@ -101,10 +111,10 @@ PAPER = DiscoverySettings(
     conditional=ConditionalSettings(iterations=0),
     # As in the paper: samples from pure noise, guided at every step, no screening, no renoising.
     flow=FlowSettings(
-        static=True, renoised=0.0, screening=1, growth=1.0,
+        static=True, renoised=0.0, screening=1, growth=1.0, predictors=PredictorSettings(steps=200),
         sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
     ),
-    selection=SelectionSettings(refit=replace(PATIENT, **_NELDER_MEAD)),
+    selection=SelectionSettings(n_finalists=6, refit=replace(PATIENT, **_NELDER_MEAD)),
 )  # fmt: skip
 
 PRESETS = {"default": DiscoverySettings(), "paper": PAPER}

@@ -1,25 +1,30 @@
 """The paper's smoother: a small neural network y(t) of three hidden layers of 32 SiLU units, in plain NumPy.
 
-The paper trains by 10,000 epochs of a first-order method. A quasi-Newton method on the same loss needs far fewer
-iterations, which `iterations` counts.
+The paper trains by 10,000 epochs of a first-order method. A quasi-Newton method on the same loss needs fewer
+iterations, which `iterations` counts. It ends when the residual is as small as the noise: a record of many oscillations
+needs thousands of iterations, and a smooth one is overfitted by them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
+
+from lgf.data.noise import rough_noise
 
 _GRID = 2001
 
 
 @dataclass(frozen=True)
 class PerceptronSettings:
-    """Size and training of the network; the widths are the paper's."""
+    """Size and training of the network; the widths are the paper's, `iterations` the most."""
 
     widths: tuple[int, ...] = (32, 32, 32)
-    iterations: int = 600
+    iterations: int = 4000
+    starts: int = 2  # most; another one if the residual stays above the noise
+    enough: float = 1.2  # times the variance of the noise, which is itself estimated
     seed: int = 0
 
 
@@ -31,22 +36,26 @@ def fit_perceptron(
     shapes = _shapes(settings.widths)
     middle, half, mean, size = (t[0] + t[-1]) / 2, np.ptp(t) / 2, np.average(y, weights=weight), np.std(y) or 1.0
     x, target, share = (t - middle) / half, (y - mean) / size, weight / weight.sum()
-    result = minimize(
-        _loss,
-        _start(shapes, settings.seed),
-        (x[:, None], target, share, shapes),
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": settings.iterations,
-            "maxfun": 2 * settings.iterations,
-            "maxcor": 20,
-            "ftol": 0,
-            "gtol": 1e-7,
-        },
-    )
+    noise = settings.enough * (rough_noise(t, y) / size) ** 2
+
+    def until_noise(intermediate_result: OptimizeResult) -> None:
+        if intermediate_result.fun <= noise:
+            raise StopIteration
+
+    steepness = max(1.0, np.count_nonzero(np.diff(target > 0.0)) / 2)
+    options = {"maxiter": settings.iterations, "maxfun": 2 * settings.iterations, "maxcor": 20, "ftol": 0, "gtol": 1e-7}
+    best, least = np.zeros(0), np.inf
+    for seed in range(settings.seed, settings.seed + settings.starts):
+        start = _start(shapes, seed, steepness)
+        result = minimize(
+            _loss, start, (x[:, None], target, share, shapes), "L-BFGS-B", True, options=options, callback=until_noise
+        )
+        if result.fun < least:
+            best, least = result.x, result.fun
+        if least <= noise:
+            break
     grid = np.linspace(-1.0, 1.0, _GRID)
-    values = _forward(_unpack(result.x, shapes), grid[:, None])[0][-1][:, 0]
+    values = _forward(_unpack(best, shapes), grid[:, None])[0][-1][:, 0]
     return make_interp_spline(grid * half + middle, values * size + mean, k=5)
 
 
@@ -54,9 +63,13 @@ def _shapes(widths: tuple[int, ...]) -> list[tuple[int, int]]:
     return list(zip((1, *widths), (*widths, 1), strict=True))
 
 
-def _start(shapes: list[tuple[int, int]], seed: int) -> np.ndarray:
+def _start(shapes: list[tuple[int, int]], seed: int, steepness: float) -> np.ndarray:
+    """Random weights; the bends of the first layer are spread over the record, as steep as its oscillations."""
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.uniform(-1, 1, (i + 1) * o) / np.sqrt(i) for i, o in shapes])
+    layers = [rng.uniform(-1, 1, (i + 1) * o) / np.sqrt(i) for i, o in shapes]
+    slopes, bends = np.split(layers[0], 2)
+    layers[0] = np.concatenate([steepness * slopes, -steepness * slopes * bends])
+    return np.concatenate(layers)
 
 
 def _unpack(theta: np.ndarray, shapes: list[tuple[int, int]]) -> list[np.ndarray]:

@@ -43,9 +43,13 @@ class CorpusRecipe:
 
 @dataclass(frozen=True)
 class AutoencoderRecipe(AutoencoderSettings):
-    """The settings of the autoencoder, and its training."""
+    """The settings of the autoencoder, and its training.
+
+    With `compared` it is trained a second time, without the behavioural loss, to measure what that changes.
+    """
 
     training: TrainingRecipe = TrainingRecipe(epochs=20)
+    compared: bool = True
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ def _without_behaviour(
     plan: Recipe, grammar: Grammar, corpus: Corpus, n_held_out: int, work: Path, progress: Report | None
 ) -> Autoencoder | None:
     """The same autoencoder trained without the behavioural loss, for comparison."""
-    if plan.autoencoder.weight == 0:
+    if plan.autoencoder.weight == 0 or not plan.autoencoder.compared:
         return None
     plain = replace(plan, autoencoder=replace(plan.autoencoder, weight=0.0))
     return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
