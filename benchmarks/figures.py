@@ -14,6 +14,7 @@ from benchmarks.efficiency import finished, table
 from benchmarks.problems import NamedProblem
 from benchmarks.publishing import published_errors
 from benchmarks.recording import RESULTS
+from benchmarks.reproduction import ladder
 from benchmarks.running import Options, observed
 from benchmarks.surroundings import ROOT
 from benchmarks.tables import beside_default, best_by_criterion, groups
@@ -120,6 +121,22 @@ def variants_drawn(folder: Path, out: Path) -> Path | None:
     return _saved(figure, out / "variants.svg")
 
 
+def ladder_drawn(folder: Path, out: Path) -> Path | None:
+    """The mean errors of u and of its highest derivative on every rung from the paper to the default."""
+    rungs = ladder(folder)
+    if not rungs:
+        return None
+    figure, axes = plt.subplots(figsize=(8.0, 3.2), layout="constrained")
+    for k, name in enumerate(("u", "u'", "u''")):
+        axes.plot([r["errors"][k] for r in rungs], "o-", label=name)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(rungs)), [f"+ {r['rung']}" if i else r["rung"] for i, r in enumerate(rungs)])
+    axes.set_ylabel("mean relative L2 error")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return _saved(figure, out / "ladder.svg")
+
+
 def _saved(figure: Any, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, metadata={"Date": None})  # so that equal results give equal files
@@ -137,6 +154,7 @@ def main(args: argparse.Namespace) -> None:
     """Draws all figures for which there are results."""
     drawn = [violin(args.results, args.out)] + [trajectories(b, args.results, args.out) for b in ("b2", "b3")]
     drawn += [evaluations(args.results, args.out), variants_drawn(args.results, args.out)]
+    drawn.append(ladder_drawn(args.results, args.out))
     for file in drawn:
         if file is not None:
             print(file)

@@ -55,6 +55,11 @@ def published(benchmark: str) -> list[dict[str, Any]]:
     return [*summaries, floor]
 
 
+def stated_errors(method: str) -> dict[str, list[float]]:
+    """The errors that the paper states for a method, by problem or benchmark."""
+    return {row["scope"]: _errors(row) for row in _rows("paper.csv") if row["method"] == method}
+
+
 def true_complexity(problem: NamedProblem) -> int:
     """The paper's complexity of the true equation as written, forcing included."""
     left, right = read_equation(problem.equation)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recording import RESULTS
+from benchmarks.reproduction import section
 from benchmarks.surroundings import ROOT
 from benchmarks.tables import beside_default, tables
 
@@ -266,6 +267,7 @@ def main(args: argparse.Namespace) -> None:
     """Writes the page."""
     found = tables(args.results)
     parts = [BEFORE, *(benchmark_section(b, s) for b, s in found.items())]
+    parts.append(section(args.results))
     others, peers = beside_default(args.results), beside_default(args.results, peers=True)
     if others:
         parts.append(variants_section(others))
@@ -278,6 +280,6 @@ def main(args: argparse.Namespace) -> None:
         parts.append(efficiency_section(finished(study), finished(study, of_systems=True)))
     if floor.exists():
         parts.append(floor_section(json.loads(floor.read_text())))
-    args.out.write_text("\n".join(parts), encoding="utf-8")
+    args.out.write_text("\n".join(filter(None, parts)), encoding="utf-8")
     args.readme.write_text(with_headline(args.readme.read_text(encoding="utf-8"), headline(found)), encoding="utf-8")
     print(args.out, args.readme)

@@ -55,7 +55,7 @@ def beside_default(folder: Path = RESULTS, peers: bool = False) -> list[dict[str
         options = Options(**lines[0]["options"])
         if options == Options(options.benchmark):
             defaults |= {(line["problem"], line["seed"]): line for line in lines}
-        elif not is_main(options) and peers == (options.peer is not None):
+        elif not is_main(options) and options.rung is None and peers == (options.peer is not None):
             found[options.name.partition("-")[2]] += lines
     rows = []
     for name, lines in found.items():
