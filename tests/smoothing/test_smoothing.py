@@ -13,6 +13,7 @@ from lgf.expression.frame import Frame, Variable
 from lgf.smoothing import gaussian_process as gp
 from lgf.smoothing import perceptron, whittaker
 from lgf.smoothing.complete import complete
+from lgf.smoothing.least_motion import least_motion
 from lgf.smoothing.rows import Rows, rows_of
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import relative_l2
@@ -142,6 +143,23 @@ def test_the_network_follows_many_oscillations_and_does_not_follow_the_noise():
         network = perceptron.fit_perceptron(t, y, np.ones(len(t)))
         assert relative_l2(clean, network(t)) < limit
     assert relative_l2(-slow / 20, network(t, 1)) < 0.2
+
+
+def test_the_least_motion_has_no_drift_and_keeps_the_start():
+    t = np.linspace(0, 60, 601)
+    u, acceleration = np.sin(t), -np.sin(t)
+    drift = 0.004 * (t - 0) ** 2  # its acceleration, 0.008, is lost in the noise
+
+    def curve(times, order):
+        drifts = (0.004 * times**2, 0.008 * times, 0.008 + 0 * times)
+        return (np.sin(times), np.cos(times), -np.sin(times))[order] + drifts[order]
+
+    y = acceleration + 0.05 * np.random.default_rng(5).standard_normal(len(t))
+    corrected = least_motion(curve, t, y, lead=2, known=2)
+    assert relative_l2(u, u + drift) > 5
+    assert relative_l2(u, corrected(t, 0)) < 0.15
+    for order in (0, 1):
+        assert corrected(t[:1], order)[0] == pytest.approx(curve(t[:1], order)[0], abs=1e-9)
 
 
 @pytest.mark.parametrize(("method", "limits"), [

@@ -151,8 +151,15 @@ def _smooth_lowest(rows: Rows, method: str) -> _Smooth:
         from lgf.smoothing.perceptron import fit_perceptron
 
         spline = fit_perceptron(first.t, first.y - level, first.weight)
+    curve = _integrated(spline, level, rows)
+    if method == "mlp" and rows.lead > 0:
+        from lgf.smoothing.least_motion import least_motion
+
+        given = set(rows.derivative[rows.group < 0].tolist())
+        known = next(k for k in range(rows.lead + 1) if k == rows.lead or k not in given)
+        curve = least_motion(curve, first.t, first.y, rows.lead, known)
     columns = [rows[rows.group == g] for g in range(rows.n_groups)]
-    return _Smooth(_integrated(spline, level, rows), tuple(rough_noise(c.t, c.y) for c in columns), method)
+    return _Smooth(curve, tuple(rough_noise(c.t, c.y) for c in columns), method)
 
 
 def _lowered(rows: Rows) -> tuple[float, Rows]:
