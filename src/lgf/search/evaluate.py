@@ -104,7 +104,7 @@ def begins(skeleton: Skeleton, target: Target, experiment: int = 0) -> bool:
     first = target.record.first[experiment]
     environment = {name: values[first] for name, values in target.environment.items()}
     environment |= dict(zip(skeleton.frame.variables, target.record.initial[experiment], strict=True))
-    ones = np.ones(skeleton.n_constants)
+    ones = (1.0,) * skeleton.n_constants
     if not all(np.isfinite(evaluate(residual, environment, ones)) for residual in skeleton.residuals):
         return False
     if len(skeleton.sides) > 1 or skeleton.degree != 1 or skeleton.polynomial is None:
