@@ -5,6 +5,7 @@ from benchmarks.problems import problems
 from benchmarks.publishing import mean_errors, published
 from benchmarks.recording import append
 from benchmarks.reporting import variants_section
+from benchmarks.reproduction import by_problem, ladder, section
 from benchmarks.running import Options
 from benchmarks.tables import beside_default, groups, summary, tables
 
@@ -92,6 +93,25 @@ def test_the_published_means_are_those_of_the_protocol():
     assert floor["complexity"] == pytest.approx(23.2, abs=0.05)
     b3 = {s["method"]: s for s in published("b3")}
     assert b3["LGF, as the paper states"]["errors"] == pytest.approx([0.183, 0.186, 0.281], abs=1e-3)
+
+
+def test_the_paper_stands_beside_its_own_figures_and_the_ladder_on_common_runs(tmp_path):
+    assert section(tmp_path) == ""
+    paper = Options("b3", "b3", "paper")
+    for seed, u in ((0, 0.1), (1, 0.3)):
+        append(tmp_path / "a.jsonl", _line("b3/duffing", seed, 1.0, u, seed == 1, "exact", paper))
+    (row,) = by_problem("b3", tmp_path)
+    assert row["errors"] == pytest.approx([0.2, 0.4])
+    assert (row["seeds"], row["exact"], row["stated"]) == (2, 1, [0.278, 0.237, 0.288])
+    for rung, u, seeds in (("fit", 0.1, (0, 1)), ("smoothing", 0.4, (0,))):
+        for seed in seeds:
+            options = Options("b3", "b3", "paper", rung=rung)
+            append(tmp_path / "b.jsonl", _line("b3/duffing", seed, 1.0, u, False, "exact", options))
+    rungs = ladder(tmp_path)
+    assert [(r["rung"], r["runs"], r["errors"][0]) for r in rungs] == [("smoothing", 1, 0.4), ("fit", 1, 0.1)]
+    assert "0.2780" in section(tmp_path)
+    assert "least squares" in section(tmp_path)
+    assert beside_default(tmp_path) == []
 
 
 def test_figures_are_drawn_from_results(tmp_path):
