@@ -134,8 +134,7 @@ def efficiency_section(lines: list[dict[str, Any]], of_systems: list[dict[str, A
         f"evaluations. In {runs['all'] - runs['found']} of {runs['all']} runs (a problem and a draw of its noise) no "
         "way has a hit: there the draw pays for a wrong equation. *Fewer* is the gain over the search without networks "
         f"({BASE}), run by run. Processor seconds count proposing and fitting. A run ends at its first hit, which need "
-        "not be the last word. Ways with fewer runs have fewer draws, the first ones, and were measured before the "
-        "present conditional flow was trained; each line of `benchmarks/results/efficiency.jsonl` has its version.\n\n"
+        "not be the last word. Each line of `benchmarks/results/efficiency.jsonl` has its version.\n\n"
     )
     text += _worth(found["methods"], BASE, "the networks are") + _ways(found["methods"])
     text += "\n\n" + _by_problem(found) + "\n\n![Evaluations needed](figures/efficiency.svg)\n"
