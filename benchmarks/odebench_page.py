@@ -81,7 +81,7 @@ def draw(shares: Shares, path: Path) -> None:
         axes.set_xlabel("noise sigma")
     for axes in grid[:, 0]:
         axes.set_ylabel("% of systems with R2 > 0.9")
-    grid[0, 1].legend(fontsize="x-small", ncols=2)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
