@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 FUNCTION_SAMPLES = 4097
 _MOST_TABLE_ROWS = 1 << 17
-_LEAST_STEP, _LONE_SHARE = 0.1, 0.8
+_LEAST_STEP = 0.1  # of the range of the values: smaller changes are those of a rounded signal
+_LONE_SHARE = 0.8  # of the changes that have none beside them, if a signal has steps
 _ROUNDED = 0.01  # of a step: how far rounded times may lie off equally spaced ones
 _ROUNDING = 1e-9  # of a step: a sample that is held begins at its time, whatever the rounding of the time
 _LARGEST = 1e75  # of forcing samples, so that their spline stays finite
