@@ -42,6 +42,15 @@ def test_both_solvers_follow_a_held_input_exactly(levels):
     np.testing.assert_allclose(solve_by_reference(RELAXATION, (0.3,), T, forcing).u, expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_binary_signal_is_held_although_it_may_change_at_every_sample(seed):
+    held = np.random.default_rng(seed).choice([-1.0, 1.0], len(T))
+    forcing = Forcing.from_samples(T, held)
+    assert forcing.has_steps
+    np.testing.assert_allclose(solve(RELAXATION, (0.3,), T, forcing, rtol=1e-6).u, exact(T, held, 0.3), atol=2e-5)
+    np.testing.assert_allclose(solve_by_reference(RELAXATION, (0.3,), T, forcing).u, exact(T, held, 0.3), atol=1e-8)
+
+
 def test_times_may_be_seconds_since_1970():
     late = 1.7e9 + T
     held = switched(T, [0, 1] * 7, 5)
@@ -79,6 +88,7 @@ def test_irregular_times_are_met_to_a_small_part_of_their_spacing():
     np.where((T > 3) & (T < 4.5), np.sin((T - 3) * np.pi / 1.5), 0.0),  # a pulse
     np.ones(61),
     np.eye(61)[7],  # a blow of one sample
+    np.eye(61)[[7, 30]].sum(0),  # two blows
 ])  # fmt: skip
 def test_other_inputs_are_interpolated(signal):
     forcing = Forcing.from_samples(T, signal)

@@ -22,6 +22,7 @@ FUNCTION_SAMPLES = 4097
 _MOST_TABLE_ROWS = 1 << 17
 _LEAST_STEP = 0.1  # of the range of the values: smaller changes are those of a rounded signal
 _LONE_SHARE = 0.8  # of the changes that have none beside them, if a signal has steps
+_LEAST_SHARE = 0.1  # of the samples at the rarer level of a signal with two: a blow or two are fewer
 _ROUNDED = 0.01  # of a step: how far rounded times may lie off equally spaced ones
 _ROUNDING = 1e-9  # of a step: a sample that is held begins at its time, whatever the rounding of the time
 _LARGEST = 1e75  # of forcing samples, so that their spline stays finite
@@ -100,12 +101,18 @@ class Forcing:
     def has_steps(self) -> bool:
         """Whether the samples are levels with steps between them, as of a valve or a switch.
 
-        The changes are then lone ones, and large: those of a pulse follow each other, and those of a slow signal that
-        was rounded are small.
+        Two levels are those of a switch, which may be thrown at every sample. Of more levels the changes are lone ones,
+        and large: those of a pulse follow each other, and those of a slow signal that was rounded are small.
         """
         if self.samples is None:
             return False
-        changes = np.diff(self.samples[:, 1])
+        values = self.samples[:, 1]
+        low = np.count_nonzero(values == values.min())
+        if low + np.count_nonzero(values == values.max()) == len(values):
+            rarer = min(low, len(values) - low)
+            if rarer > 1 and rarer >= _LEAST_SHARE * len(values):
+                return True
+        changes = np.diff(values)
         changing = changes != 0.0
         if not 1 <= np.count_nonzero(changing) <= len(changes) / 2:
             return False
