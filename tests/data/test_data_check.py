@@ -62,6 +62,16 @@ def test_findings_name_the_state_and_the_input_they_are_about():
     assert "initial state" not in _said(known)
 
 
+def test_the_effect_of_a_random_input_is_no_random_walk():
+    t = np.arange(0.0, 40.0, 0.2)
+    switch = Forcing.from_samples(t, np.random.default_rng(2).choice([0.0, 1.0], len(t)))
+    u = solve(System.read("u' = -0.3*u + F"), (0.5,), t, switch).u
+    assert Problem((Observation(t, u),)).wanders
+    driven = Observation(t, u, inputs={"F": switch})
+    assert not Problem((driven,)).wanders
+    assert _said(driven, severity="warning") == ""
+
+
 def test_noise_alone_is_seen():
     assert "noise" in _said(Observation(T, NOISE), severity="warning") or "per oscillation" in _said(
         Observation(T, NOISE), severity="warning"

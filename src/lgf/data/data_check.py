@@ -8,7 +8,7 @@ import numpy as np
 
 from lgf.data.noise import neighbour_distances, rough_noise, wanders
 from lgf.data.observation import Observation
-from lgf.data.problem import Problem
+from lgf.data.problem import Problem, shaken
 from lgf.data.relations_check import broken_laws, derivative_pairs
 from lgf.expression.frame import Variable
 from lgf.solver.forcing import Forcing
@@ -201,6 +201,8 @@ def _column_findings(
         )
     if len(y) < 12:
         return
+    if shaken(signals, t):
+        return  # the effect of such an input would be taken for noise
     noise = rough_noise(t, y)
     swing = _samples_per_swing(t, y)
     if _NOISE_ALONE[0] * size < noise < _NOISE_ALONE[1] * size:

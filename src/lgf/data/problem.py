@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lgf.data.knowledge import Knowledge
-from lgf.data.noise import wanders
+from lgf.data.noise import is_noise_alone, wanders
 from lgf.data.observation import Observation
 from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.dimensions import Units, quantity_units
@@ -206,10 +206,16 @@ class Problem:
 
     @cached_property
     def wanders(self) -> bool:
-        """Whether a measured column moves like a random walk."""
-        columns = (column for o in self.observations for column in o.values.T)
+        """Whether a measured column moves like a random walk, and no known input makes it do so."""
+        own = (o for e, o in enumerate(self.observations) if not shaken(self.signals(e), o.t))
+        columns = (column for o in own for column in o.values.T)
         return any(wanders(column[~np.isnan(column)]) for column in columns)
 
     def signals(self, experiment: int = 0) -> dict[str, Forcing]:
         """The known inputs of this experiment by name: its own, else those known for all."""
         return {**self.knowledge.inputs, **self.observations[experiment].inputs}
+
+
+def shaken(signals: Mapping[str, Forcing], t: np.ndarray) -> bool:
+    """Whether a known input changes at every sample, as random excitation does: its effect then looks like noise."""
+    return any(is_noise_alone([forcing.values(t)]) for forcing in signals.values())
