@@ -25,7 +25,7 @@ class ExactDenoiser:
     def __init__(self, kind):
         self.kind = kind
 
-    def __call__(self, x, t):
+    def __call__(self, x, t, where=None):
         posterior = self.posterior(x, t)
         marginals = np.stack([posterior.sum(2), posterior.sum(1)], 1)
         return np.log(np.maximum(marginals / marginals.sum(-1, keepdims=True), 1e-30))

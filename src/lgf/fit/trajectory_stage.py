@@ -12,6 +12,7 @@ from lgf.fit.sharing import Sharing
 from lgf.fit.target import Target
 from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import LANES
+from lgf.solver.kernels.simplex import search_simplex
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
 
@@ -68,9 +69,14 @@ def on_window(
     fitting: Fitting, starts: np.ndarray, fraction: float, rtol: float, leave_above: float, budget: int
 ) -> StageResult:
     """The result on the first `fraction` of the record; the best start itself if its loss is above leave_above."""
+    search = _search(fitting, fraction, rtol, leave_above, budget)
+    return _fitted(fitting, starts, fitting.target.windows(fraction), search)
+
+
+def _search(fitting: Fitting, fraction: float, rtol: float, leave_above: float, budget: int) -> Search:
     target, settings = fitting.target, fitting.settings
     whole = fraction == 1.0
-    search = Search(
+    return Search(
         rtol=max(rtol, settings.rtol),
         max_steps=settings.steps_per_solve,
         with_highest=target.with_highest,
@@ -82,7 +88,18 @@ def on_window(
         hopeless_loss=settings.give_up * target.signal(fraction),
         budget=budget,
     )
-    return _fitted(fitting, starts, target.windows(fraction), search)
+
+
+def simplex_on_record(
+    fitting: Fitting, start: np.ndarray, iterations: int, xatol: float, fatol: float
+) -> tuple[np.ndarray, float, int, int]:
+    """(unknowns, loss, trajectories solved, steps) of Nelder and Mead's search on the whole record."""
+    flow, record, limits = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
+    search = _search(fitting, 1.0, fitting.settings.rtol, -1.0, 0)
+    windows = fitting.target.windows(1.0)
+    return search_simplex(
+        flow, record, fitting.unknowns, windows, start[None, :], *limits, search, iterations, xatol, fatol
+    )
 
 
 def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -> StageResult:

@@ -87,9 +87,9 @@ class Denoiser:
         """The kind of noise used in training."""
         return self.settings.noise
 
-    def __call__(self, x: NDArray[np.integer], t: Array) -> Array:
-        """Logits [n, D, levels]."""
-        logits = self._from_blocks(x, t) if self.settings.architecture == "blocks" else self._from_row(x, t)
+    def __call__(self, x: NDArray[np.integer], t: Array, where: NDArray[np.bool_] | None = None) -> Array:
+        """Logits [n, D, levels]; if `where` [n, D] is given, only those of its tokens are meant."""
+        logits = self._from_blocks(x, t, where) if self.settings.architecture == "blocks" else self._from_row(x, t)
         return logits.reshape(len(x), self.layout.tokens, self.layout.levels)
 
     def _from_row(self, x: NDArray[np.integer], t: Array) -> Array:
@@ -99,14 +99,18 @@ class Denoiser:
             hidden = relu(linear(self.weights, f"net.rest.{3 * layer - 1}", hidden))
         return linear(self.weights, f"net.rest.{3 * self.settings.depth - 1}", hidden)
 
-    def _from_blocks(self, x: NDArray[np.integer], t: Array) -> Array:
+    def _from_blocks(self, x: NDArray[np.integer], t: Array, where: NDArray[np.bool_] | None) -> Array:
         """Attention between blocks. Slots share all weights, so exchanging two slots exchanges their outputs."""
         header, slots = self.layout.cut(x)
         parts = [self._entered("header_in", header)[:, None], self._entered("slot_in", slots)]
         hidden = np.concatenate(parts, 1)
         hidden += linear(self.weights, "net.time", t[:, None])[:, None]
+        wanted = None
         for layer in range(self.settings.depth):
-            hidden = self._attended(f"net.layers.{layer}", hidden)
+            if where is not None and layer == self.settings.depth - 1:
+                header, slots = self.layout.cut(where)
+                wanted = np.concatenate([header.any(1)[:, None], slots.any(2)], 1)
+            hidden = self._attended(f"net.layers.{layer}", hidden, wanted)
         out = [self._left("header_out", hidden[:, 0]), self._left("slot_out", hidden[:, 1:])]
         return np.concatenate([part.reshape(len(x), -1) for part in out], 1)
 
@@ -120,14 +124,23 @@ class Denoiser:
             return x[..., :0]
         return linear(self.weights, f"net.{name}.layer.1", layer_norm(self.weights, f"net.{name}.layer.0", x))
 
-    def _attended(self, name: str, x: Array) -> Array:
+    def _attended(self, name: str, x: Array, wanted: NDArray[np.bool_] | None) -> Array:
+        """The layer's outputs [n, blocks, width], of the `wanted` blocks only if they are given."""
         weights, heads = self.weights, self.settings.heads
         joint = linear(weights, f"{name}.joint", layer_norm(weights, f"{name}.norm", x))
         q, k, v = joint.reshape(*x.shape[:2], 3, heads, -1).transpose(2, 0, 3, 1, 4)
         attended = attention(q, k, v).swapaxes(1, 2).reshape(x.shape)
-        x = x + linear(weights, f"{name}.out", attended)
-        alone = linear(weights, f"{name}.alone.1", layer_norm(weights, f"{name}.alone.0", x))
-        return x + linear(weights, f"{name}.alone.4", silu(alone))
+        if wanted is None:
+            return self._alone(name, x, attended)
+        outputs = np.zeros_like(x)
+        outputs[wanted] = self._alone(name, x[wanted], attended[wanted])
+        return outputs
+
+    def _alone(self, name: str, x: Array, attended: Array) -> Array:
+        """What a layer does with each block for itself."""
+        x = x + linear(self.weights, f"{name}.out", attended)
+        alone = linear(self.weights, f"{name}.alone.1", layer_norm(self.weights, f"{name}.alone.0", x))
+        return x + linear(self.weights, f"{name}.alone.4", silu(alone))
 
 
 def denoiser_shapes(layout: Layout, settings: DenoiserSettings) -> Shapes:

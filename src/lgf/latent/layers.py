@@ -80,12 +80,17 @@ def attention(q: Array, k: Array, v: Array) -> Array:
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    return 1 / (1 + np.exp(np.minimum(-x, np.float32(LARGEST_EXPONENT))))
+    out = np.minimum(-x, np.float32(LARGEST_EXPONENT))
+    np.exp(out, out=out)
+    out += 1
+    return np.divide(1, out, out=out)
 
 
 def silu(x: Array) -> Array:
     """X sigmoid(x)."""
-    return x * sigmoid(x)
+    out = sigmoid(x)
+    out *= x
+    return out
 
 
 def relu(x: Array) -> Array:

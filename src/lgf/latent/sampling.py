@@ -14,6 +14,7 @@ from lgf.settings.flow import SamplingSettings
 LARGEST_LOG_RATIO = np.float32(80.0)
 LATEST_START = 1 - 1e-6
 FINE = 100  # default number of steps for a chain that needs time steps
+_MARGIN = np.float32(1.0001)  # for rounding, in the probability to leave the mask
 
 DEFAULTS = SamplingSettings()
 Tokens = NDArray[np.int64]
@@ -75,13 +76,15 @@ class _Chain(NamedTuple):
     settings: SamplingSettings
     rng: np.random.Generator
 
-    def posterior(self, x: Tokens, t: Array, guided: Mask) -> Array:
+    def posterior(self, x: Tokens, t: Array, guided: Mask, only: bool = False) -> Array:
         """Probabilities p(x_1 | x_t) [n, D, levels] at the set temperature; p(x_1 | x_t, y) where `guided` [n, D].
+
+        With `only` the probabilities elsewhere are not computed, and mean nothing.
 
         By Bayes' rule, p(x_1 | x_t, y) = p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It is exact for a masked
         token. Under uniform noise it is an approximation that guides too little.
         """
-        score = self.denoiser(x, t) / np.float32(self.settings.x1_temperature)
+        score = self.denoiser(x, t, guided if only else None) / np.float32(self.settings.x1_temperature)
         if self.guides:
             log_ratio = exact_log_ratio if self.settings.exact_guidance else taylor_log_ratio
             ratio = log_ratio(self.guides, x, t, guided)[..., :-1]
@@ -129,10 +132,19 @@ def _walk(chain: _Chain, x: Tokens, fixed: Mask, start: Array) -> Tokens:
     dt = (1 - start) / np.float32(steps)
     for step in range(steps):
         t = start + step * dt
-        guided = ~fixed & (x == denoiser.layout.mask) if denoiser.kind == Noise.MASK else ~fixed
-        last = step == steps - 1
-        rate = jump_rates(denoiser.kind, chain.posterior(x, t, guided), x, t, 0.0 if last else settings.eta)
-        x = np.where(fixed, x, _jump(rate * dt[:, None, None], x, chain.rng))
+        eta = 0.0 if step == steps - 1 else settings.eta
+        chance = chain.rng.random(x.shape)
+        needed = ~fixed
+        if denoiser.kind == Noise.MASK:
+            # When a token leaves the mask does not depend on the networks, so they are asked about leaving ones only.
+            leaving = (1 + eta * t) / (1 - t) * dt
+            needed &= (x == denoiser.layout.mask) & (chance < _MARGIN * leaving[:, None])
+        rows = needed.any(1)
+        p = np.full((*x.shape, denoiser.layout.levels), 1 / denoiser.layout.levels, dtype=np.float32)
+        if rows.any():
+            p[rows] = chain.posterior(x[rows], t[rows], needed[rows], only=True)
+        rate = jump_rates(denoiser.kind, p, x, t, eta)
+        x = np.where(fixed, x, _jump(rate * dt[:, None, None], x, chance))
     best = denoiser(x, np.ones_like(start)).argmax(-1)
     return np.where(x == denoiser.layout.mask, best, x)
 
@@ -156,17 +168,22 @@ def jump_rates(kind: Noise, p: Array, x: Tokens, t: Array, eta: float) -> Array:
     return rate * (1 - here)
 
 
-def _jump(change: Array, x: Tokens, rng: np.random.Generator) -> Tokens:
-    """The next states, drawn with the probabilities `change` [n, D, S] of leaving for each state."""
+def _jump(change: Array, x: Tokens, chance: Array) -> Tokens:
+    """The next states, with the probabilities `change` [n, D, S] of leaving for each, by uniform numbers [n, D]."""
     change = change / np.maximum(change.sum(-1, keepdims=True), 1)
     stay = np.maximum(1 - change.sum(-1, keepdims=True), 0)
     there = np.take_along_axis(change, x[..., None], -1)
     np.put_along_axis(change, x[..., None], there + stay, -1)
-    return _draw(change, rng)
+    return _states_at(change, chance)
 
 
 def _draw(p: Array, rng: np.random.Generator) -> Tokens:
     """States [...] drawn with weights p [..., states]."""
+    return _states_at(p, rng.random(p.shape[:-1]))
+
+
+def _states_at(p: Array, chance: Array) -> Tokens:
+    """The states [...] at these quantiles [...] of the weights p [..., states]."""
     edges = p.cumsum(-1)
-    drawn = rng.random(p.shape[:-1])[..., None] * edges[..., -1:]
+    drawn = chance[..., None] * edges[..., -1:]
     return np.minimum((drawn >= edges).sum(-1), p.shape[-1] - 1)

@@ -158,7 +158,7 @@ def _prior_loss(unknowns, X, loss):
 
 
 @njit(**INNER)
-def _losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_steps, with_highest, memory):
+def losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_steps, with_highest, memory):
     """Fill memory.loss and .columns with the losses of the unknowns in each column of X, .worst with how it ended.
 
     The return value is the number of steps tried.
@@ -328,7 +328,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
         for j in range(P):
             for k in range(LANES):
                 X[j, k] = min(max(starts[begin + min(k, width - 1), j], lower[j]), upper[j])
-        steps += _losses_of_lanes(flow, record, unknowns, windows, X, width, rtol, max_steps, with_highest, memory)
+        steps += losses_of_lanes(flow, record, unknowns, windows, X, width, rtol, max_steps, with_highest, memory)
         solves += width
         for k in range(width):
             if memory.loss[k] < best:
@@ -375,7 +375,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
                 z = x[j] + change[j]
                 z = z if abs(z) < 1e8 else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
-        steps += _losses_of_lanes(
+        steps += losses_of_lanes(
             flow, record, unknowns, windows, X, np.int64(LANES), rtol, patience, with_highest, memory
         )
         solves += LANES
