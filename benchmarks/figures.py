@@ -122,18 +122,19 @@ def variants_drawn(folder: Path, out: Path) -> Path | None:
 
 
 def ladder_drawn(folder: Path, out: Path) -> Path | None:
-    """The mean errors of u and of its highest derivative on every rung from the paper to the default."""
+    """Mean errors of u and processor seconds on every rung from the paper to the default; None without rungs."""
     rungs = ladder(folder)
     if not rungs:
         return None
-    figure, axes = plt.subplots(figsize=(8.0, 3.2), layout="constrained")
-    for k, name in enumerate(("u", "u'", "u''")):
-        axes.plot([r["errors"][k] for r in rungs], "o-", label=name)
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(rungs)), [f"+ {r['rung']}" if i else r["rung"] for i, r in enumerate(rungs)])
-    axes.set_ylabel("mean relative L2 error")
-    axes.grid(alpha=0.3)
-    axes.legend()
+    figure, (above, below) = plt.subplots(2, 1, figsize=(8.0, 4.6), sharex=True, layout="constrained")
+    above.plot([r["errors"][0] for r in rungs], "o-", color="C0")
+    above.set_ylabel("relative L2 error of u")
+    below.plot([r["cpu_seconds"] for r in rungs], "s-", color="C1")
+    below.set_ylabel("CPU seconds a problem")
+    for axes in (above, below):
+        axes.set_yscale("log")
+        axes.grid(alpha=0.3)
+    below.set_xticks(range(len(rungs)), [f"+ {r['rung']}" if i else r["rung"] for i, r in enumerate(rungs)])
     return _saved(figure, out / "ladder.svg")
 
 

@@ -5,7 +5,7 @@ from benchmarks.problems import problems
 from benchmarks.publishing import mean_errors, published
 from benchmarks.recording import append
 from benchmarks.reporting import variants_section
-from benchmarks.reproduction import by_problem, ladder, section
+from benchmarks.reproduction import by_benchmark, by_problem, ladder, section
 from benchmarks.running import Options
 from benchmarks.tables import beside_default, groups, summary, tables
 
@@ -103,12 +103,18 @@ def test_the_paper_stands_beside_its_own_figures_and_the_ladder_on_common_runs(t
     (row,) = by_problem("b3", tmp_path)
     assert row["errors"] == pytest.approx([0.2, 0.4])
     assert (row["seeds"], row["exact"], row["stated"]) == (2, 1, [0.278, 0.237, 0.288])
+    assert ladder(tmp_path) == []
     for rung, u, seeds in (("fit", 0.1, (0, 1)), ("smoothing", 0.4, (0,))):
         for seed in seeds:
             options = Options("b3", "b3", "paper", rung=rung)
             append(tmp_path / "b.jsonl", _line("b3/duffing", seed, 1.0, u, False, "exact", options))
     rungs = ladder(tmp_path)
-    assert [(r["rung"], r["runs"], r["errors"][0]) for r in rungs] == [("smoothing", 1, 0.4), ("fit", 1, 0.1)]
+    of_rungs = [(r["rung"], r["runs"], r["errors"][0]) for r in rungs]
+    assert of_rungs == [("paper", 1, 0.1), ("smoothing", 1, 0.4), ("fit", 1, 0.1)]
+    (means,) = by_benchmark(tmp_path)
+    assert (means["problems"], means["runs"], means["exact"]) == (1, 2, 1)
+    assert means["stated"] == pytest.approx([0.278, 0.237, 0.288])
+    assert figures.ladder_drawn(tmp_path, tmp_path / "out").stat().st_size > 5_000
     assert "0.2780" in section(tmp_path)
     assert "least squares" in section(tmp_path)
     assert beside_default(tmp_path) == []
