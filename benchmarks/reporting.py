@@ -96,13 +96,11 @@ def beside_default_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def variants_section(rows: Sequence[dict[str, Any]]) -> str:
-    """Other noise, fewer samples, and ablations."""
+    """Other noise and fewer samples."""
     return (
-        "## Noise, samples, and what each part is worth\n\n"
-        "Every fourth of the 57 problems, in their order; the default's figures are those of the same problems and "
-        "noise draws. `noise0.1` is 10 % noise in place of 5 %, `thin4` every fourth sample; a number is a budget of "
-        "evaluations; the other names say what stands in place of the default. The last column has the versions of lgf "
-        "that made both; where they differ, so do more things than the name says.\n\n"
+        "## Noise and samples\n\n"
+        "`noise0.1` is 10 % noise in place of 5 %, `thin4` every fourth sample; the default's figures are those of the "
+        "same problems and noise draws, with 5 % noise and all samples.\n\n"
         f"{beside_default_table(rows)}\n\n![Variants](figures/variants.svg)\n"
     )
 
