@@ -6,7 +6,8 @@ Ranks are among distinct structures, up to 100. Bits are -log2 p(truth | record)
 the problems whose truth the grammar says with rules that are defined on the data; "free_bits" are those of strength 0,
 without the record, to be compared with the grammar's. "missing" ranks the term that the truth lacks without its last
 summand, by the flow and by linear responses. "simpler" tells whether one of the first eight has a smaller
-description length than the truth: then the truth is not what the draw pays for.
+description length than the truth: then the truth is not what the draw pays for. "fitted_rank" is the rank of the truth
+by description length among 400 of the list, each fitted: no list can know more of the draw than its fits.
 """
 
 import argparse
@@ -37,9 +38,10 @@ from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import propose
 from lgf.search.proposers.missing_terms import MissingSettings, moves
 from lgf.search.term_columns import TermColumns
+from lgf.settings.flow import ConditionalSettings
 from lgf.smoothing.complete import complete
 
-MOST = 100
+MOST, FITTED = 100, 400
 
 
 def study(model: str, seed: int) -> dict[str, dict]:
@@ -60,11 +62,11 @@ def study(model: str, seed: int) -> dict[str, dict]:
         # an implicit truth, u''^2 = C*u^2, is said by its branch
         right = {truth.structure} | ({own.skeleton.structure} if own is not None else set())
         began = time.process_time()
-        proposer = ConditionalFlowProposer(flow, [language], {frame: target})
+        proposer = ConditionalFlowProposer(flow, [language], {frame: target}, ConditionalSettings(most=FITTED))
         listed = proposer.ask(8)
         seconds = time.process_time() - began
-        listed += proposer.ask(MOST - len(listed))
-        rank = next((i for i, p in enumerate(listed, 1) if p.skeleton.structure in right), None)
+        listed += proposer.ask(FITTED - len(listed))
+        rank = next((i for i, p in enumerate(listed[:MOST], 1) if p.skeleton.structure in right), None)
         row = {"rank": rank, "seconds": round(seconds, 4), "grammar_bits": None, "free_bits": None, "bits": None}
         record = proposer.records[0] if proposer.records else None
         if derivation is not None and record is not None and language.allowed[list(derivation)].all():
@@ -76,7 +78,10 @@ def study(model: str, seed: int) -> dict[str, dict]:
                 row[key] = sentence_bits(flow, read, language.allowed, tuple(header), orders, strength)
             evaluator = Evaluator({frame: target}, problem.knowledge)
             assert own is not None
-            row["simpler"] = min(evaluator(p).objective for p in listed[:8]) < evaluator(own).objective
+            lengths = [evaluator(p).objective for p in listed]
+            length = evaluator(own).objective
+            row["simpler"] = min(lengths[:8]) < length
+            row["fitted_rank"] = 1 + sum(other < length - 1e-9 for other in lengths)
             row["missing"] = missing_term(flow, read, language, target, evaluator, derivation)
         rows[name] = row
     return rows
@@ -137,6 +142,8 @@ def main(args: argparse.Namespace) -> None:
     summary = {f"within {n}": sum(r <= n for r in ranks) / len(ranks) for n in (10, 30, 100)}
     paid = [row["rank"] or math.inf for row in coded if not row["simpler"]]
     summary |= {f"within {n}, truth paid for": sum(r <= n for r in paid) / len(paid) for n in (10, 30, 100)}
+    fitted = [row["fitted_rank"] for row in coded]
+    summary |= {f"within {n}, by 400 fits": sum(r <= n for r in fitted) / len(ranks) for n in (10, 30, 100)}
     summary |= {key: float(np.mean([row[key] for row in coded])) for key in ("grammar_bits", "free_bits", "bits")}
     summary |= {"coded": len(coded), "paid for": len(paid)}
     missing = [row["missing"] for row in coded if row["missing"] is not None]

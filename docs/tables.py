@@ -91,6 +91,7 @@ def conditional_table(file: Path = CONDITIONAL) -> str:
         ["bits of unseen pairs: grammar / flow / saved", " / ".join(f"{b:.2f}" for b in bits)],
         ["named problems: truth among the first 10 / 30 / 100", within("within {}", True)],
         [f"... of the {found['paid for']} whose draw pays for the truth", within("within {}, truth paid for", True)],
+        ["... of all, ranked by description length after 400 fits", within("within {}, by 400 fits", True)],
         ["bits of the truth: grammar / without the record / flow",
          " / ".join(f"{found[key]:.2f}" for key in ("grammar_bits", "free_bits", "bits"))],
         [f"the last of the true terms is missing ({found['missing terms']} problems): 1st / in 3 / in 10 by the flow",
