@@ -25,6 +25,8 @@ from lgf.solver.solve import solve
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # after the backend is set
 
+plt.rcParams["svg.hashsalt"] = "lgf"  # else the names inside a file are drawn anew each time
+
 _SMALLEST = 1e-4
 
 
