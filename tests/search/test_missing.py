@@ -145,3 +145,12 @@ def test_a_candidate_that_cannot_be_solved_has_no_changes(duffing):
     target, language, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u''^2 = C*u"), 5.0))
     assert moves(candidate, target, TermColumns(language, target), MissingSettings()) == []
+
+
+def test_terms_of_an_operator_grammar_have_no_higher_derivative_than_the_equation(duffing):
+    target, _, _ = duffing
+    given = problem("u'' + 0.2*u' + 2*u = 0", (1.0, 0.0))
+    language = make_language(load_grammar("b3"), given, target.frame, target.ranges)
+    terms = {term.expression for term in TermColumns(language, target).terms}
+    assert {read_expression("u*u'"), read_expression("u*u''")} <= terms
+    assert not any("u'''" in str(term) for term in terms)

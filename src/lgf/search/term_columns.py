@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lgf.equation.dimensions import term_objection
+from lgf.expression.frame import Frame, Variable
 from lgf.expression.monomials import n_constants
-from lgf.expression.tree import ONE, Expression, is_input
+from lgf.expression.tree import ONE, SIGNAL, Expression, is_input
 from lgf.fit.initial_guesses import choices
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import header_parts
@@ -56,6 +57,7 @@ class TermColumns:
             _prepare(e, bits, target, settings.n_values)
             for e, bits in costs.items()
             if not any(is_input(n) for n in e.nodes())
+            and _within(e, language.frame)
             and (not language.units or term_objection(e, language.units) is None)
         )
         # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n), so a divisor is ranked as the term h*u^(n).
@@ -66,6 +68,13 @@ class TermColumns:
         )
         # of terms, then divisors: programs, the term of each column, its constants
         self.programs, self.owner, self.values = _concatenate([*self.terms, *(term for _, term in self.divisors)])
+
+
+def _within(expression: Expression, frame: Frame) -> bool:
+    """Whether it has no derivative above the frame's: operators of a grammar may be of any order."""
+    return all(
+        n.head != "symbol" or n.args[1] == SIGNAL or Variable(*n.args) in frame.positions for n in expression.nodes()
+    )
 
 
 def _concatenate(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, np.ndarray]:
