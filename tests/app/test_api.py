@@ -26,7 +26,7 @@ def roles(*texts):
 
 
 def test_the_roles_are_guessed_and_can_be_changed(site):
-    table = b"time,load,position,acc,note\n" + b"".join(b"%d,%d,%d,%d,x\n" % (i, i % 3, i * i, 2) for i in range(30))
+    table = b"time,load,position,acc,note\n" + b"".join(b"%d,%d,%d,%d,x\n" % (i, i % 3, i * i, i) for i in range(30))
     id = add(site, table).json["id"]
     facts = site.client.post(f"/api/data/{id}/check").json
     assert [c["role"] for c in facts["table"]["columns"]] == ["time", "input", "value", "value", "unused"]

@@ -29,6 +29,13 @@ FILES = {
     "semicolons and decimal commas": _text(["t;u"], ";", ",").encode(),
     "bars": _text(["t|u"], "|").encode(),
     "spaces": _text(["t u"], "   ").encode(),
+    "the delimiter in a line of its own": b"sep=;\n" + _text(["t;u"], ";", ",").encode(),
+    "lines of a logger": _text(["Logger 3", "Serial,12,a", "", "t,u"], ",").encode(),
+    "lines of an oscilloscope": _text(["Model,TDS 2", "Interval,0.1", "t,u"], ",").encode(),
+    "rows named by R": b'"t" "u"\n' + "\n".join(f'"{k}" {t} {U[k]}' for k, t in enumerate(T)).encode(),
+    "a trailing delimiter below the header": b"t,u\n" + _text([], ",").replace("\n", ",\n").encode(),
+    "one byte for a degree sign": _text(["t,u [\u00b0]"], ",").encode("cp1252"),
+    "percent signs": b"t,u\n" + _text([], ",").replace("\n", " %\n").encode(),
     "byte order mark": b"\xef\xbb\xbf" + _text(["t,u"], ",").encode(),
     "UTF-16": _text(["t,u"], ",").encode("utf-16"),
     "comments": _text(["# made by hand", "% really", "", "t,u"], ",").encode(),
@@ -261,7 +268,17 @@ def test_two_columns_of_one_name_are_not_two_things():
         read_observations(table, value=["x [m]", "x [mm]"])
 
 
-@pytest.mark.parametrize("name", ["t", "2nd", "Ö (cm)", "C1", "---"])
+@pytest.mark.parametrize("name", ["t", "2nd", "C1", "C", "sin (m)"])
+def test_columns_named_like_something_else_in_an_equation_get_another_name(name):
+    reading = read_observations({"time": T, name: U, "prey": U}, time="time", value=[name, "prey"])
+    state = "x_" + name.split()[0]
+    assert reading.observations[0].states == (state, "prey")
+    assert f"Column {name!r} is called {state}." in reading.notes
+    inputs = read_observations({"time": T, name: U, "F": U, "prey": U}, time="time", value="prey", forcing=[name, "F"])
+    assert list(inputs.observations[0].inputs) == [state, "F"]
+
+
+@pytest.mark.parametrize("name", ["Ö (cm)", "---"])
 def test_columns_that_cannot_name_a_state_are_named(name):
     table = {"time": T, name: U, "prey": U}
     with pytest.raises(LgfError, match="cannot be the name of a state or an input; rename it"):
@@ -327,3 +344,74 @@ def test_a_column_of_noise_beside_others_is_left_out():
     assert any("'temperature', which looks like noise alone" in note for note in reading.notes)
     (named,) = read_observations(table, value="temperature").observations
     np.testing.assert_array_equal(named.values[:, 0], random)
+
+
+def _level(values):
+    return np.repeat(values, 10).astype(float)
+
+
+INPUTS = {
+    "a switch": _level([0, 1, 0, 1, 1, 0]),
+    "a switch in words": ["off"] * 25 + ["on"] * 35,
+    "a step": _level([0, 1, 1, 1, 1, 1]),
+    "levels of a pump": _level([3.0, 1.2, 2.5, 0.4, 3.3, 1.9]),
+    "a random binary signal": np.random.default_rng(0).integers(0, 2, 60) * 12.0 - 6.0,
+}
+STATES = {
+    "a curve": np.exp(-np.linspace(0, 3, 60)),
+    "a rounded curve": np.round(8 * np.exp(-np.linspace(0, 3, 60))),
+    "counts": np.random.default_rng(1).poisson(40.0 * np.exp(-np.linspace(0, 3, 60))).astype(float),
+}
+
+
+@pytest.mark.parametrize("column", INPUTS.values(), ids=INPUTS.keys())
+def test_a_column_that_jumps_between_levels_is_an_input(column):
+    t = np.linspace(0.0, 10.0, 60)
+    reading = read_observations({"t": t, "pump": column, "y": np.sin(t)})
+    (observation,) = reading.observations
+    assert observation.states == ("u",)
+    assert list(observation.inputs) == ["F"]
+    assert any(note.startswith("Column 'pump' is a known input, guessed from its jumps") for note in reading.notes)
+    assert "Column 'pump' is called F." in reading.notes
+    named = read_observations({"t": t, "pump": column, "y": np.sin(t)}, value=["pump", "y"])
+    assert named.observations[0].states == ("pump", "y")
+
+
+@pytest.mark.parametrize("column", STATES.values(), ids=STATES.keys())
+def test_a_column_that_does_not_jump_between_levels_is_a_state(column):
+    t = np.linspace(0.0, 10.0, 60)
+    assert read_observations({"t": t, "x": column, "y": np.sin(t)}).observations[0].states == ("x", "y")
+
+
+def test_columns_that_jump_are_measured_if_there_is_no_other():
+    t = np.linspace(0.0, 10.0, 60)
+    (observation,) = read_observations({"t": t, "x": INPUTS["a switch"], "y": INPUTS["levels of a pump"]}).observations
+    assert observation.states == ("x", "y")
+
+
+def test_inputs_that_jump_are_found_in_every_experiment():
+    t, level = np.tile(np.linspace(0.0, 10.0, 30), 2), np.r_[_level([0, 2, 1]), np.zeros(30)]
+    table = {"run": np.repeat([1, 2], 30), "t": t, "valve": level, "y": np.sin(t)}
+    assert [list(o.inputs) for o in read_observations(table).observations] == [["F"], ["F"]]
+
+
+def test_a_column_that_does_not_change_is_not_used():
+    reading = read_observations({"t": T, "setpoint": np.full(21, 20.0), "y": U})
+    assert reading.observations[0].states == ("u",)
+    assert "Not used: column 'setpoint', which does not change." in reading.notes
+
+
+def test_commas_of_thousands_are_read(tmp_path):
+    (tmp_path / "counts.csv").write_text('t,n,m\n0,"998","1,234.5"\n1,"1,002","12,345,678"\n2,"1,050","1,000.0"\n')
+    table = read_table(tmp_path / "counts.csv")
+    assert table.columns[1].tolist() == [998.0, 1002.0, 1050.0]
+    assert table.columns[2].tolist() == [1234.5, 12345678.0, 1000.0]
+    (tmp_path / "decimals.csv").write_text("t;n;m\n0;0,998;1.234,5\n1;1,002;1.000,0\n")
+    assert [column.tolist() for column in read_table(tmp_path / "decimals.csv").columns[1:]] == [
+        [0.998, 1.002], [1234.5, 1000.0],
+    ]  # fmt: skip
+
+
+def test_names_of_rows_are_no_state_even_if_rows_were_sorted():
+    table = {"rownames": np.r_[1:22:2, 2:21:2], "height": U, "age": T}
+    assert read_observations(table).observations[0].states == ("u",)

@@ -55,7 +55,7 @@ def read_problem(
         known = {**known, "inputs": make_inputs(formulas, observations[0].t)}
         if not columns.forcing:  # The user's formulas override a column that was guessed to be the input.
             observations = tuple(replace(o, inputs={}) for o in observations)
-            notes = tuple(note for note in notes if "is the forcing" not in note)
+            notes = tuple(note for note in notes if "is a known input" not in note)
     return Problem(observations, Knowledge(**known)), notes
 
 

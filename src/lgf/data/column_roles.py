@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, plain_name, variable_name
+from lgf.data.levels import jumps_between_levels
 from lgf.data.noise import is_noise_alone
 from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.table import Table
@@ -26,6 +27,7 @@ _KNOWN_NAMES = {
     "weight": "weight weights",
     "row": "index row rows sample samples no nr # n obs id rownames",
 }
+_ROW_NAMES = frozenset({"rownames", "row names", "row_names", "row.names", "unnamed: 0"})  # whatever they hold
 _WELL = re.compile(r"[a-p](0?[1-9]|1[0-9]|2[0-4])")  # of plates with up to 384 wells
 _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
 
@@ -98,6 +100,14 @@ def guess_roles(
             "measured column (--value, or its role on the page)."
             for k in inputs
         ]
+    if not inputs and values is None and not wide:
+        inputs = _stepping(table, names, free, positions["experiment"])
+        free = [k for k in free if k not in inputs]
+        notes += [
+            f"Column {quoted(table.names[k])} is a known input, guessed from its jumps between levels; if it is a "
+            "state, name every measured column (--value, or its role on the page)."
+            for k in inputs
+        ]
     others = [
         k for k in free if table.is_numeric(k) and k not in guesses["weight"] and not _counts_rows(table, names, k)
     ]
@@ -125,9 +135,14 @@ def guess_roles(
     for k, variable in zip(values, variables, strict=True) if derivative is None and not wide else ():
         if variable.derivative > 0:
             notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
-        elif variable.name == DEFAULT_STATE and names[k] != DEFAULT_STATE:
+        elif names[k] != variable.name == DEFAULT_STATE or _is_renamed(table.names[k], variable.name):
             notes.append(f"Column {quoted(table.names[k])} is called {variable}.")
     input_names = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
+    notes += [
+        f"Column {quoted(table.names[k])} is called {name}."
+        for k, name in zip(inputs, input_names, strict=True)
+        if _is_renamed(table.names[k], name) or (name == DEFAULT_INPUT and names[k] != name.lower())
+    ]
     duplicate = next((name for name in input_names if input_names.count(name) > 1), None)
     if duplicate is not None:
         raise LgfError(f"two columns would be the input {quoted(duplicate)}; rename one of them.")
@@ -135,6 +150,11 @@ def guess_roles(
         time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), positions["experiment"],
         positions["weight"], tuple(notes), clock, wide,
     )  # fmt: skip
+
+
+def _is_renamed(column: str, name: str) -> bool:
+    """Whether the name of a column means something else in an equation, so that its variable has another one."""
+    return name.startswith("x_") and not column.strip().startswith("x")
 
 
 def _are_replicates(names: list[str]) -> bool:
@@ -238,13 +258,31 @@ def _counts_rows(table: Table, names: list[str], position: int) -> bool:
     return bool(column[0] in (0.0, 1.0) and np.all((steps == 1.0) | anew))
 
 
+def _stepping(table: Table, names: list[str], free: list[int], experiment: int | None) -> tuple[int, ...]:
+    """The columns that jump between levels, as of a switch or a pump; none if no other column could be measured.
+
+    No solution of an equation does that.
+    """
+    numeric = [k for k in free if table.is_numeric(k) and not _counts_rows(table, names, k)]
+    numeric = [k for k in numeric if names[k] not in _NAMES["experiment"] and not _is_called(names[k], "weight")]
+    moving = [
+        k for k in numeric if any(len(np.unique(own[~np.isnan(own)])) > 1 for own in _parts(table, k, experiment))
+    ]
+    stepping = tuple(k for k in moving if jumps_between_levels(_parts(table, k, experiment)))
+    return stepping if len(stepping) < len(moving) else ()
+
+
 def _guess_values(
     table: Table, names: list[str], free: list[int], experiment: int | None, notes: list[str]
 ) -> tuple[int, ...]:
     """Every column of numbers that is not empty, a covariate or noise, counts no rows and names no experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
-    labels = [k for k in numeric if _counts_rows(table, names, k) or names[k] in _NAMES["experiment"]]
-    constant = [k for k in numeric if k not in labels and _is_covariate(table, k, experiment)]
+    called = _NAMES["experiment"] | _ROW_NAMES
+    labels = [k for k in numeric if _counts_rows(table, names, k) or names[k] in called]
+    constant = [
+        k for k in numeric
+        if k not in labels and (_is_covariate(table, k, experiment) or _has_one_value(table.columns[k]))
+    ]  # fmt: skip
     values = tuple(k for k in numeric if k not in (*labels, *constant))
     noise = [k for k in values if is_noise_alone(_parts(table, k, experiment))]
     if len(noise) < len(values):
@@ -258,11 +296,11 @@ def _guess_values(
             table.numbers(free[0])
         raise LgfError(f"{table.source} has no column of numbers beside time; give one with the measured values.")
     notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
+    where = "" if experiment is None else " within an experiment"
+    notes += [f"Not used: column {quoted(table.names[k])}, which does not change{where}." for k in constant]
     notes += [
-        f"Not used: column {quoted(table.names[k])}, which does not change within an experiment." for k in constant
-    ]
-    notes += [
-        f"Not used: column {quoted(table.names[k])}, which looks like noise alone; name it (--value) if it is a state."
+        f"Not used: column {quoted(table.names[k])}, which looks like noise alone; name it if it is a state (--value) "
+        "or an input (--forcing-column)."
         for k in noise
     ]
     unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant, *noise)]
@@ -277,6 +315,10 @@ def _is_covariate(table: Table, position: int, experiment: int | None) -> bool:
         return False
     values = [np.unique(own[~np.isnan(own)]) for own in _parts(table, position, experiment)]
     return all(len(own) <= 1 for own in values) and len(np.unique(np.concatenate(values))) > 1
+
+
+def _has_one_value(column: np.ndarray) -> bool:
+    return len(np.unique(column[~np.isnan(column)])) == 1
 
 
 def _parts(table: Table, position: int, experiment: int | None) -> list[np.ndarray]:

@@ -34,15 +34,22 @@ def plain_name(name: str) -> str:
 
 
 def variable_name(column: str) -> str:
-    """The name of a state or input from the name of its column: without unit, with _ for other characters."""
+    """The name of a state or input from the name of its column: without unit, with _ for other characters.
+
+    A name that means something else in an equation gets x_ before it: C, for a constant, sin, 2nd.
+
+    >>> variable_name("hare [1000]"), variable_name("water level"), variable_name("C")
+    ('hare', 'water_level', 'x_C')
+    """
     name = re.sub(r"\W+", "_", re.sub(r"[\[(].*?[\])]", "", column).strip(), flags=re.ASCII).strip("_")
+    if not name:
+        raise LgfError(
+            f"column {quoted(column)} cannot be the name of a state or an input; rename it, with letters and digits."
+        )
     try:
         return check_name(name)
-    except LgfError as error:
-        raise LgfError(
-            f"column {quoted(column)} cannot be the name of a state or an input; rename it: letters and digits, "
-            "and not t, C, pi or a function."
-        ) from error
+    except LgfError:
+        return f"x_{name}"
 
 
 def column_variables(columns: Sequence[str], derivative: Any = None, by_name: bool = False) -> tuple[Variable, ...]:

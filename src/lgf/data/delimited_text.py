@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import stat
 from collections import Counter
 from dataclasses import dataclass
@@ -17,6 +18,14 @@ LONGEST_LINE = 100_000
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", ".", "nd"})
 _DELIMITERS = ("\t", ";", ",", "|", " ")
 _COMMENTS = ("#", "%", "//")
+_PERCENT = re.compile(r"(.*\d)\s*%")
+_THOUSANDS = (  # 1,234,567 and 1,234.5; 1.234.567 and 1.234,5. Of 1,234 alone the comma is that of a decimal.
+    (re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+|,\d{3})"), ",", "."),
+    (re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+|\.\d{3})"), ".", ","),
+)
+_THOUSAND = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line that tells Excel the delimiter
+_MOST_LINES_ABOVE = 100  # of the table, as loggers and oscilloscopes write them
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -32,7 +41,7 @@ class Cells:
 
 def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
     """The cells of a delimited file; delimiter and header are guessed, and the guesses noted."""
-    text = _text(Path(path))
+    text, notes = _text(Path(path))
     name = Path(path).name
     lines = [(number, line.strip("\r\n")) for number, line in enumerate(text.split("\n"), start=1)]
     longest = max((len(line) for _, line in lines), default=0)
@@ -44,6 +53,9 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
     lines = [(n, line) for n, line in lines if line.strip() and not line.lstrip().startswith(_COMMENTS)]
     if not lines:
         raise LgfError(f"{name} is empty; give a table with a column of times and a column of values.")
+    separator = _SEPARATOR.fullmatch(lines[0][1])
+    if separator is not None and len(lines) > 1:
+        delimiter, lines = delimiter or separator[1], lines[1:]
     if delimiter is None:
         delimiter = _delimiter([line for _, line in lines[:50]])
     elif len(delimiter) != 1:
@@ -58,15 +70,21 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
     if all(len(row) > 1 and row[-1] == "" for row in rows):
         rows = [row[:-1] for row in rows]
     numbers = [number for number, _ in lines]
-    names, skipped, notes = _header(rows, comments, delimiter)
+    above = _lines_above(rows)
+    if above:
+        notes.append(f"Lines above the table were left out, up to line {numbers[above - 1]}.")
+        rows, numbers = rows[above:], numbers[above:]
+    rows[0] = _full_header(rows)
+    names, skipped, header_notes = _header(rows, comments, delimiter)
+    notes += header_notes
     rows, numbers = rows[skipped:], numbers[skipped:]
     if not rows:
         raise LgfError(f"{name} has a header but no rows of numbers; add the samples below it.")
     for row, number in zip(rows, numbers, strict=True):
         if len(row) != len(names):
             raise LgfError(
-                f"line {number} of {name} has {len(row)} cells but the table has {len(names)} columns; "
-                "leave a missing cell empty, but keep its delimiter."
+                f"line {number} of {name} has {len(row)} cell{'s' * (len(row) != 1)} but the table has "
+                f"{len(names)} column{'s' * (len(names) != 1)}; leave a missing cell empty, but keep its delimiter."
             )
     if len(names) > MOST_COLUMNS:
         raise LgfError(
@@ -76,10 +94,20 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
 
 
 def to_number(cell: str) -> float | None:
-    """The number in a cell, NaN if it is missing, None if it is text; `1,5` is one and a half."""
+    """The number in a cell, NaN if it is missing, None if it is text.
+
+    >>> to_number("1,5"), to_number("12 %"), to_number("1,234,567.5"), to_number("1.234,5")
+    (1.5, 12.0, 1234567.5, 1234.5)
+    """
     text = cell.strip()
     if text.lower() in MISSING:
         return float("nan")
+    percent = _PERCENT.fullmatch(text)
+    if percent is not None:
+        text = percent[1]
+    for pattern, mark, point in _THOUSANDS:
+        if pattern.fullmatch(text):
+            text = text.replace(mark, "").replace(point, ".")
     if text.count(",") == 1 and "." not in text:
         text = text.replace(",", ".")
     if "_" in text:  # float() takes 1_000, which no instrument writes
@@ -88,6 +116,23 @@ def to_number(cell: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def with_thousands(cells: list[str]) -> list[str]:
+    """The cells of a column without the commas of thousands, if it has such: 1,002 beside 998 or beside 1,002.5.
+
+    >>> with_thousands(["998", "1,002"]), with_thousands(["0,998", "1,002"])
+    (['998', '1002'], ['0,998', '1,002'])
+    """
+    plain = [cell.strip() for cell in cells if cell.strip().lower() not in MISSING]
+    commas = [cell for cell in plain if "," in cell]
+    others = [cell for cell in plain if "," not in cell]
+    if not commas or not all(_THOUSAND.fullmatch(cell) or _THOUSANDS[0][0].fullmatch(cell) for cell in commas):
+        return cells
+    small = all(abs(to_number(cell) or 0.0) < 1000.0 for cell in others)
+    if (others and small) or not all(_THOUSAND.fullmatch(cell) for cell in commas):
+        return [cell.replace(",", "") for cell in cells]
+    return cells
 
 
 def _check_file(path: Path, status: os.stat_result) -> None:
@@ -102,7 +147,9 @@ def _check_file(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _text(path: Path) -> str:
+def _text(path: Path) -> tuple[str, list[str]]:
+    """(the text of a file with plain ends of lines, notes on its encoding)."""
+    notes: list[str] = []
     try:
         status = path.stat()
         _check_file(path, status)
@@ -119,13 +166,17 @@ def _text(path: Path) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise LgfError(f"{path.name} is not {encoding} text (byte {error.start + 1}); save it as UTF-8.") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+        try:  # what spreadsheets on Windows write, with one byte for °, µ and ²
+            text = data.decode("cp1252" if encoding == "utf-8" else encoding)
+        except UnicodeDecodeError:
+            raise LgfError(f"{path.name} is not {encoding} text (byte {error.start + 1}); save it as UTF-8.") from error
+        notes.append("The file is not UTF-8 text and was read as Windows-1252.")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), notes
 
 
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
-        return [line.split() for line in lines]
+        return [[cell.strip('"') for cell in line.split()] for line in lines]
     try:
         reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
         rows = [[cell.strip() for cell in row] for row in reader]
@@ -148,6 +199,37 @@ def _delimiter(lines: list[str]) -> str:
         if width > 1 and (agreeing, -rank) > best_key:
             best, best_key = delimiter, (agreeing, -rank)
     return best
+
+
+def _lines_above(rows: list[list[str]]) -> int:
+    """The number of rows above the one that names the columns: titles, serial numbers, settings of an instrument.
+
+    These have other numbers of cells than the table, or text and numbers mixed above a row of names alone.
+    """
+    width = Counter(len(row) for row in rows).most_common(1)[0][0]
+    if width < 2:
+        return 0
+    first = next(i for i, row in enumerate(rows) if len(row) == width)
+    if first and _misses_one(rows[first - 1], rows[first:]):
+        first -= 1
+    if not 0 <= first <= _MOST_LINES_ABOVE:
+        return 0
+    start = next((i for i, row in enumerate(rows) if i >= first and all(map(_is_number, row))), first)
+    named = [i for i in range(first, start) if all(rows[i]) and not any(map(_is_number, rows[i]))]
+    mixed = any(any(map(_is_number, row)) for row in rows[first:start])
+    return named[-1] if named and mixed and start == named[-1] + 1 else first
+
+
+def _misses_one(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether this is a header without a name for the first column, as R writes it, or for an empty last one."""
+    return len(header) == len(rows[0]) - 1 and not any(map(_is_number, header)) and any(map(_is_number, rows[0]))
+
+
+def _full_header(rows: list[list[str]]) -> list[str]:
+    """The first row, with an empty name where it lacks that of the first column or of an empty last one."""
+    if len(rows) < 2 or not _misses_one(rows[0], rows[1:]):
+        return rows[0]
+    return [*rows[0], ""] if all(row[-1] == "" for row in rows[1:]) else ["", *rows[0]]
 
 
 def _header(rows: list[list[str]], comments: list[str], delimiter: str) -> tuple[tuple[str, ...], int, list[str]]:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.delimited_text import read_cells, to_number
+from lgf.data.delimited_text import read_cells, to_number, with_thousands
 from lgf.errors import LgfError, quoted
+
+_SWITCH = {"on": 1.0, "off": 0.0, "true": 1.0, "false": 0.0}
 
 ColumnName = str | int
 """A name, a position counted from 0, or a position counted from 1 written as text."""
@@ -75,7 +77,7 @@ def read_table(source: Any, delimiter: str | None = None) -> Table:
         return source
     if isinstance(source, (str, PathLike)):
         cells = read_cells(source, delimiter)
-        columns = tuple(_column([row[k] for row in cells.rows]) for k in range(len(cells.names)))
+        columns = tuple(_column(with_thousands([row[k] for row in cells.rows])) for k in range(len(cells.names)))
         return Table(cells.names, columns, _file_name(source), np.array(cells.lines), cells.notes)
     if hasattr(source, "columns") and hasattr(source, "iloc"):
         named = {str(name): source.iloc[:, k] for k, name in enumerate(source.columns)}
@@ -100,15 +102,24 @@ def read_table(source: Any, delimiter: str | None = None) -> Table:
 
 
 def _column(cells: Any) -> np.ndarray:
-    """Floats if every cell is a number or missing, else the cells as they are."""
+    """Floats if every cell is a number, missing, or the position of a switch, else the cells as they are."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
         return cells.astype(float)
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "Mmc":
         return cells
     numbers = [_cell(cell) for cell in cells]
     if any(number is None for number in numbers):
+        numbers = [_switch(cell, number) for cell, number in zip(cells, numbers, strict=True)]
+    if any(number is None for number in numbers):
         return np.array([str(cell) for cell in cells], dtype=object)
     return np.array(numbers, dtype=float)
+
+
+def _switch(cell: Any, number: float | None) -> float | None:
+    """1 and 0 for the positions of a switch, NaN for a missing cell; None for numbers, which are no positions."""
+    if number is None:
+        return _SWITCH.get(str(cell).strip().lower())
+    return number if np.isnan(number) else None
 
 
 def _cell(cell: Any) -> float | None:

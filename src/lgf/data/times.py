@@ -1,6 +1,7 @@
 """Times of a table as numbers: plain numbers, clocks such as 0:03:00, and dates in the ways that people write them."""
 
 import re
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from lgf.errors import LgfError, quoted
 _CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 _SHORT_CLOCK = re.compile(r"(\d+):([0-5]\d)")  # h:mm or m:ss; beside a date it is h:mm
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}([./-])\d{1,2}\1\d{4}")
+_ZONE = re.compile(r":\d\d(\.\d+)?\s*(Z|[+-]\d\d:?\d\d)\s*$")
 _DATE = re.compile(
     r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4})"
     r"(?:,?[ T]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<rest>\d\d(?:[.,]\d+)?))?\s*(?P<half>[AaPp][Mm])?)?"
@@ -87,9 +89,17 @@ def _dates(table: Table, position: int) -> tuple[np.ndarray | None, str]:
     if column.dtype.kind in "Mm":
         return column, ""
     try:
-        return np.array([str(cell) for cell in column], dtype="datetime64[us]"), ""
+        return np.array([_without_zone(str(cell)) for cell in column], dtype="datetime64[us]"), ""
     except ValueError:
         return None, ""
+
+
+def _without_zone(cell: str) -> str:
+    """An instant such as 2026-03-05T08:00:00+01:00 in universal time, without its zone; other cells as they are."""
+    if not _ZONE.search(cell):
+        return cell
+    instant = datetime.fromisoformat(cell.strip())
+    return str(instant.astimezone(UTC).replace(tzinfo=None)) if instant.tzinfo is not None else cell
 
 
 def _written_dates(table: Table, position: int) -> tuple[np.ndarray, str]:
