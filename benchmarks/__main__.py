@@ -28,6 +28,7 @@ COMMANDS = {
     "odebench": ("odebench_protocol", "all 63 systems of ODEBench by its own protocol"),
     "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
+    "autoencoder": ("paper_autoencoder", "train the autoencoder of a recipe alone, in pieces; exact reconstruction"),
     "conditional": ("conditional", "the rank of the truth in the list of the conditional flow, and its bits"),
     "first-minutes": ("first_minutes", "six tables as new users bring them: what is the answer?"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),

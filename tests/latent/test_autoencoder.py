@@ -124,6 +124,25 @@ def test_every_grammar_has_both_autoencoders(name):
         assert all(spell(grammar, d) for d in unpad(grammar, decode(ready, tokens, max_order=2)))
 
 
+def test_the_papers_autoencoder_begins_with_a_code_for_each_sentence_and_learns_a_few():
+    grammar = load_grammar("b1")
+    rows = pad(grammar, sample(grammar, np.random.default_rng(0), 20))
+    described = design(grammar, AutoencoderSettings("sequence"), rows)
+    torch.manual_seed(0)
+    model = new_autoencoder(described)
+    arranged = model.arrange(rows)
+    model.initialise(arranged)
+    n_sentences = len(np.unique(rows, axis=0))
+    assert len(np.unique(encode(described.with_weights(arrays(model)), rows), axis=0)) == n_sentences
+    optimiser = torch.optim.Adam(model.parameters(), 5e-3)
+    for _ in range(60):
+        loss = autoencoder_loss(model, arranged, None, described.settings)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert exact_share(described.with_weights(arrays(model)), rows) > 0.5
+
+
 def test_behavioural_loss_is_the_sum_over_pairs():
     torch.manual_seed(0)
     z, behaviour = torch.randn(6, 3), 20 * torch.randn(6, 256)

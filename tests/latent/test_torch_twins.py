@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from lgf.grammar import load_grammar, pad, sample
@@ -15,6 +16,7 @@ from lgf.latent.predictor import Predictor, new_predictor, predictor_shapes
 from lgf.latent.predictor_training import AdamW, loss_slopes
 from lgf.networks import flow, predictor
 from lgf.networks.autoencoder import new_autoencoder
+from lgf.networks.recurrent import recurrent_states
 from lgf.networks.trained_weights import arrays, to_denoiser, to_predictor
 
 LAYOUTS = [Layout(4, 3, 5), Layout(0, 3, 5), Layout(8)]
@@ -103,6 +105,18 @@ def test_autoencoders_are_equal(name, architecture):
         if network is not None:
             expected = network.decode(torch.from_numpy(part)).numpy()
             np.testing.assert_allclose(numbers.decoded(coder, part), expected, **CLOSE)
+
+
+def test_recurrent_states_and_their_gradients_are_those_of_torch():
+    torch.manual_seed(0)
+    units = nn.GRU(6, 5, num_layers=2, bidirectional=True, batch_first=True)
+    x, slopes = torch.randn(7, 6, requires_grad=True), torch.randn(7, 11, 10)
+    expected = units(x[:, None].expand(-1, 11, -1))[0]
+    states = recurrent_states(units, x, 11).transpose(0, 1)
+    torch.testing.assert_close(states, expected)
+    inputs = [x, *units.parameters()]
+    ours, theirs = (torch.autograd.grad((y * slopes).sum(), inputs) for y in (states, expected))
+    torch.testing.assert_close(ours, theirs, **CLOSE)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

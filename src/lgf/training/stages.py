@@ -24,6 +24,7 @@ from lgf.latent.sampling import sample
 from lgf.networks import flow, predictor
 from lgf.networks.autoencoder import autoencoder_loss, new_autoencoder
 from lgf.networks.block_autoencoder import BlockAutoencoder
+from lgf.networks.sequence_autoencoder import SequenceAutoencoder
 from lgf.networks.trained_weights import arrays, to_denoiser, to_predictor
 from lgf.training.conditional import require_conditional, train_conditional
 from lgf.training.loop import fit
@@ -35,6 +36,7 @@ from lgf.training.stage_times import FILE, StageTimes
 Report = Callable[[Progress], None]
 CHECKED = 500
 CROSSINGS = 20_000
+INITIAL = 1000  # sentences that scale the first weights of a sequence autoencoder
 
 
 def train(
@@ -65,7 +67,7 @@ def train(
         shutil.rmtree(work, ignore_errors=True)
     times = StageTimes(work / FILE)
     with times.stage("corpus"):
-        corpus = _corpus(plan, grammar, work / "corpus", progress)
+        corpus = recipe_corpus(plan, grammar, work / "corpus", progress)
     n_held_out = max(1, round(plan.corpus.held_out * len(corpus)))
     with times.stage("autoencoder"):
         autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
@@ -111,7 +113,9 @@ def train_autoencoder(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
         model = new_autoencoder(described)
-    arranged = model.arrange(derivations)
+        arranged = model.arrange(derivations)
+        if isinstance(model, SequenceAutoencoder):
+            model.initialise(arranged[:INITIAL])
     behaviour = torch.from_numpy(np.array(corpus.behaviour))
     n_train = len(arranged) - n_held_out
     pool = None
@@ -221,7 +225,8 @@ def _without_behaviour(
     return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
 
 
-def _corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report | None) -> Corpus:
+def recipe_corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report | None) -> Corpus:
+    """The corpus of the recipe, read from the folder, or made and stored there."""
     started = time.monotonic()
 
     def report(done: int, size: int) -> None:
