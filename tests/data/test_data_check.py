@@ -21,7 +21,7 @@ def _said(*observations, severity=None, **knowledge):
 def test_good_data_get_no_warning():
     said = check(Problem((Observation(T, CLEAN + 0.05 * NOISE * CLEAN.std()),)))
     assert [f.severity for f in said] == ["note"]
-    assert "% of the signal" in said[0].sentence
+    assert "% of its variation" in said[0].sentence
 
 
 @pytest.mark.parametrize(("observation", "severity", "says"), [
@@ -31,9 +31,11 @@ def test_good_data_get_no_warning():
     (Observation(T, np.sin(20 * T)), "warning", "per oscillation"),
     (Observation(T, NOISE), "warning", "noise alone"),
     (Observation(T, 100 + np.cumsum(NOISE)), "warning", "random walk"),
-    (Observation(T, CLEAN + 0.3 * NOISE), "warning", "% of the signal; average"),
+    (Observation(T, CLEAN + 0.3 * NOISE), "warning", "% of its variation; average"),
     (Observation(np.delete(T, np.s_[50:90]), np.delete(CLEAN, np.s_[50:90])), "warning", "gap from t = 4.9 to 9"),
     (Observation(T, np.where(np.arange(201) == 77, 9.0, CLEAN + 0.01 * NOISE)), "warning", "largest at t = 7.7"),
+    (Observation(T, np.where(np.arange(201) % 50 > 47, -999.0, CLEAN)), "warning", "u is -999 at 8 of 201 samples"),
+    (Observation(T, np.where(np.arange(201) == 77, 9999.0, CLEAN)), "warning", "u is 9999 at 1 of 201 samples"),
     (Observation(T, np.exp(-5 * T) + 1e-3 * NOISE), "warning", "at rest"),
     (Observation(T, np.round(CLEAN)), "warning", "different values"),
     (Observation(T, CLEAN * 1e9), "note", "unit"),
@@ -126,3 +128,12 @@ def test_a_blow_is_no_outlier_and_an_offset_of_the_sensor_is_noted():
     assert "outliers" in said(np.where(t == 20.0, 5 * values.max(), values))
     assert "offset" not in said(values)
     assert "offset of the sensor" in said(values + 0.1 * values.std())
+
+
+def test_noise_that_grows_with_the_signal_is_no_outlier():
+    """As of counts: most samples of an epidemic are near zero, and so is their noise."""
+    t = np.arange(90.0)
+    cases = np.random.default_rng(7).poisson(3000 / np.cosh((t - 30) / 6) ** 2).astype(float)
+    assert _said(Observation(t, cases), severity="warning") == ""
+    cases[30] *= 1.5
+    assert "outliers, the largest at t = 30" in _said(Observation(t, cases), severity="warning")

@@ -39,7 +39,10 @@ def discover(
     unit: Unit = None,
     initial: Initial = None,
     order: Annotated[
-        str | None, typer.Option(help="Order of the equation, or of each: x=2,y=1. Default: 1 and 2 are both tried.")
+        str | None,
+        typer.Option(
+            help="Order of the equation, or of each: x=2,y=1. Default: 1 and 2 are tried; of systems, by the data."
+        ),
     ] = None,
     stable: Annotated[
         bool | None, typer.Option("--stable/--unstable", help="The system is known to be stable or unstable.")

@@ -1,13 +1,16 @@
 """Checks of the data before a search; the findings are short sentences."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from lgf.data.noise import neighbour_distances, rough_noise, wanders
+from lgf.data.noise import neighbour_distances, rough_noise, samples_per_swing, wanders
 from lgf.data.observation import Observation
+from lgf.data.orders import of_second_order
 from lgf.data.problem import Problem, shaken
 from lgf.data.relations_check import broken_laws, derivative_pairs
 from lgf.expression.frame import Variable
@@ -15,11 +18,16 @@ from lgf.solver.forcing import Forcing
 
 Severity = Literal["error", "warning", "note"]
 
+_NINES = re.compile(r"-?99+(\.9+)?")
+
 _FEW_SAMPLES = 5
 _SHORT_RECORD = 25
 _SAMPLES_PER_SWING = 5.0
 _WIDE_GAP = 8.0  # in usual steps
 _OUTLIER = 8.0  # in standard deviations of the noise
+_AROUND = 21  # samples whose noise counts for the one in their middle
+_FAR_MARK = 3.0  # ranges of all other samples between these and a value that marks missing ones
+_MOST_MARKED = 0.3  # of the samples
 _JUMP = 0.05  # of an input from the curve through its neighbours, in its standard deviations
 _MANY_OSCILLATIONS = 10
 _AT_REST = 0.8  # of the record
@@ -69,6 +77,7 @@ def _problem_findings(problem: Problem) -> Iterator[Finding]:
         )
     elif n < _SHORT_RECORD:
         yield Finding("warning", f"There are only {n} samples in all; expect a simple equation with wide error bars.")
+    yield from _order_findings(problem)
     for text, number, low, high in broken_laws(problem):
         where = f" in {problem.observations[number].name}" if problem.observations[number].name else ""
         yield Finding(
@@ -76,6 +85,24 @@ def _problem_findings(problem: Problem) -> Iterator[Finding]:
             f"{text} is said to be conserved but goes from {low:.4g} to {high:.4g}{where}, more than its noise; "
             "correct the sum or the data.",
         )
+
+
+def _order_findings(problem: Problem) -> Iterator[Finding]:
+    """What is taken for the orders of states whose rates are no functions of the states."""
+    needing = of_second_order(problem)
+    first = [name for name in needing if problem.knowledge.order_of(name) == 1]
+    why = f"The rate of {_listed(needing)} is no function of the states"
+    if len(needing) > 1:
+        why = f"The rates of {_listed(needing)} are no functions of the states"
+    if first:
+        yield Finding("warning", f"{why}; leave the order open, or set it to 2 for {_listed(first)}.")
+    elif needing:
+        yield Finding("note", f"{why}, as with moving masses: equations of second order are searched for them.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names or ("",)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _observation_findings(
@@ -136,7 +163,7 @@ def _offset_findings(observation: Observation, variable: Variable) -> Iterator[t
     t, y = observation.t[present], column[present]
     if len(y) < 12 or np.ptp(y) == 0.0:
         return
-    mean, oscillations = float(np.mean(y)), len(y) / _samples_per_swing(t, y)
+    mean, oscillations = float(np.mean(y)), len(y) / samples_per_swing(t, y)
     if oscillations >= _MANY_OSCILLATIONS and abs(mean) > 2.0 * np.max(np.abs(y - mean)) / (np.pi * oscillations):
         share = 100 * abs(mean) / float(np.std(y))
         yield (
@@ -201,10 +228,11 @@ def _column_findings(
         )
     if len(y) < 12:
         return
+    yield from _mark_findings(name, y)
     if shaken(signals, t):
         return  # the effect of such an input would be taken for noise
     noise = rough_noise(t, y)
-    swing = _samples_per_swing(t, y)
+    swing = samples_per_swing(t, y)
     if _NOISE_ALONE[0] * size < noise < _NOISE_ALONE[1] * size:
         yield (
             "noise",
@@ -229,11 +257,11 @@ def _column_findings(
             "noise",
             Finding(
                 "warning",
-                f"The noise of {name} is about {100 * noise / size:.0f} % of the signal; average or filter first.",
+                f"The noise of {name} is about {100 * noise / size:.0f} % of its variation; average or filter first.",
             ),
         )
     else:
-        yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of the signal.")
+        yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of its variation.")
     if wanders(y):
         yield (
             "walk",
@@ -248,6 +276,24 @@ def _column_findings(
     yield from _level_findings(name, t, y, noise, size, bool(signals))
 
 
+def _mark_findings(name: str, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
+    """A value such as -999 that stands for missing samples: far from all others, and the same several times."""
+    for value in (np.min(y), np.max(y)):
+        others = y[y != value]
+        times = len(y) - len(others)
+        if not 1 <= times <= _MOST_MARKED * len(y) or (times == 1 and not _NINES.fullmatch(f"{value:g}")):
+            continue
+        if np.min(np.abs(others - value)) > _FAR_MARK * np.ptp(others):
+            yield (
+                "mark",
+                Finding(
+                    "warning",
+                    f"{name} is {value:g} at {times} of {len(y)} samples, far from all others; if that marks missing "
+                    "values, leave these cells empty.",
+                ),
+            )
+
+
 def _outlier_findings(
     name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, signals: Mapping[str, Forcing]
 ) -> Iterator[tuple[str, Finding]]:
@@ -258,7 +304,9 @@ def _outlier_findings(
         if not np.all(np.isfinite(values)):
             continue
         distances[np.abs(neighbour_distances(t, values)) > _JUMP * np.std(values)] = 0.0
-    far = np.flatnonzero(distances > _OUTLIER * max(noise, 1e-3 * size))
+    windows = sliding_window_view(np.pad(distances, _AROUND // 2, mode="edge"), _AROUND)
+    around = np.median(windows, axis=1) / 0.6745  # noise may grow with the signal
+    far = np.flatnonzero(distances > _OUTLIER * np.maximum(around, max(noise, 1e-3 * size)))
     if 0 < len(far) <= 0.05 * len(y):
         at = t[(len(y) - len(distances)) // 2 + far[np.argmax(distances[far])]]
         yield (
@@ -294,21 +342,3 @@ def _level_findings(
         )
     if not 1e-6 < size < 1e6:
         yield "scale", Finding("note", f"{name} has a size of {size:.1g}; a unit in which it is near 1 reads better.")
-
-
-def _samples_per_swing(t: np.ndarray, y: np.ndarray) -> float:
-    """Samples per period of the frequency below which 95 % of the signal's power above the noise floor lies."""
-    n = int(np.clip(len(t), 16, 1 << 16))
-    uniform = np.linspace(t[0], t[-1], n)
-    values = np.interp(uniform, t, y)
-    centred = np.linspace(-1.0, 1.0, n)  # times far from zero would make the fit of the line ill-conditioned
-    wiggle = values - np.polyval(np.polyfit(centred, values, 1), centred)
-    if np.var(wiggle) < 0.05 * np.var(values):  # a straight line and noise, no oscillation
-        return float("inf")
-    power = np.abs(np.fft.rfft(wiggle * np.hanning(n))) ** 2
-    power = np.maximum(power - 3.0 * np.median(power), 0.0)[1:]
-    total = power.sum()
-    if total <= 0.0:
-        return float("inf")
-    frequency = 1 + int(np.searchsorted(np.cumsum(power), 0.95 * total))
-    return len(t) / frequency

@@ -1,4 +1,4 @@
-"""The noise of a measured column, estimated before smoothing, random walks, and the correlation of residuals."""
+"""The noise of a measured column, estimated before smoothing, its sampling, random walks, and correlated residuals."""
 
 from collections.abc import Sequence
 
@@ -116,3 +116,21 @@ def wanders(y: np.ndarray) -> bool:
     correlations = [abs(float(centred[k:] @ centred[:-k])) / power for k in (1, 2, 3, 4)]
     growth = [float(np.var(y[k:] - y[:-k])) * len(steps) / (k * power) for k in (2, 4, 8)]
     return max(correlations) < 2.5 / np.sqrt(len(steps)) and all(0.5 < ratio < 1.7 for ratio in growth)
+
+
+def samples_per_swing(t: np.ndarray, y: np.ndarray) -> float:
+    """Samples per period of the frequency below which 95 % of the signal's power above the noise floor lies."""
+    n = int(np.clip(len(t), 16, 1 << 16))
+    uniform = np.linspace(t[0], t[-1], n)
+    values = np.interp(uniform, t, y)
+    centred = np.linspace(-1.0, 1.0, n)  # times far from zero would make the fit of the line ill-conditioned
+    wiggle = values - np.polyval(np.polyfit(centred, values, 1), centred)
+    if np.var(wiggle) < 0.05 * np.var(values):  # a straight line and noise, no oscillation
+        return float("inf")
+    power = np.abs(np.fft.rfft(wiggle * np.hanning(n))) ** 2
+    power = np.maximum(power - 3.0 * np.median(power), 0.0)[1:]
+    total = power.sum()
+    if total <= 0.0:
+        return float("inf")
+    frequency = 1 + int(np.searchsorted(np.cumsum(power), 0.95 * total))
+    return len(t) / frequency

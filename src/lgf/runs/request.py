@@ -16,6 +16,7 @@ import lgf
 from lgf.data import Finding, Problem, check, make_inputs
 from lgf.data.column_roles import DEFAULT_INPUT
 from lgf.data.experiments import ForcingLike
+from lgf.data.orders import with_likely_orders
 from lgf.data.row_knowledge import impose, row_knowledge
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.skeleton import Skeleton
@@ -53,7 +54,7 @@ Notify = Callable[[Iteration | Tick], None]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """All inputs that determine the result of a run."""
+    """All inputs that determine the result of a run; states that need equations of second order get them."""
 
     problem: Problem
     grammar: Grammar
@@ -62,6 +63,9 @@ class Request:
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's trained model; None = the model of the package
     source: str = ""  # file or record of the data; "" = arrays
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "problem", with_likely_orders(self.problem))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
