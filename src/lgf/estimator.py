@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
 from lgf.data.quantities import take_units
+from lgf.data.times import times_as_numbers
 from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -243,7 +244,7 @@ class LatentGrammarFlow(BaseEstimator):
         quantities=True the result has units; of several states it is a mapping from names.
         """
         check_is_fitted(self, "run_")
-        times = _numbers(times_in_numbers(self.run_, t), "t")
+        times = _times(times_in_numbers(self.run_, t))
         give = partial(states_in_quantities, self.run_) if quantities else self._states
         if interval is None:
             return give(forecast(self.run_, experiment, times))
@@ -259,11 +260,11 @@ class LatentGrammarFlow(BaseEstimator):
         check_is_fitted(self, "run_")
         names = self.run_.frame.names
         (observation,) = observations_from_arrays(
-            _numbers(seen_t, "seen_t"), _arrays(seen), states=names if len(names) > 1 else None
+            _times(seen_t, "seen_t"), _arrays(seen), states=names if len(names) > 1 else None
         )
         if len(names) == 1:
             observation = replace(observation, columns=(Variable(names[0]),))
-        return self._states(continued(self.run_, observation, _numbers(t, "t"), _arrays(forcing)))
+        return self._states(continued(self.run_, observation, _times(t), _arrays(forcing)))
 
     def _states(self, solved: Trajectory) -> np.ndarray:
         columns = [solved[name] for name in self.run_.frame.names]
@@ -321,7 +322,7 @@ class LatentGrammarFlow(BaseEstimator):
         """
         check_is_fitted(self, "run_")
         run = self.run_
-        times = _numbers(times_in_numbers(run, t), "t")
+        times = _times(times_in_numbers(run, t))
         start, inputs = initial_in_numbers(run, initial), inputs_in_numbers(run, _arrays(forcing))
         if not isinstance(start, Mapping):
             start = _numbers(start, "initial").tolist()
@@ -412,6 +413,10 @@ def _jobs(n_jobs: Any) -> int:
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or (n_jobs < 1 and n_jobs != -1):
         raise LgfError(f"n_jobs is {quoted(n_jobs)}; give a number of processors, or -1 for all.")
     return int(n_jobs)
+
+
+def _times(t: Any, name: str = "t") -> np.ndarray:
+    return _numbers(times_as_numbers(_arrays(t)), name)
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:

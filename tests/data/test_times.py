@@ -1,9 +1,13 @@
 """Dates and clocks as loggers and people write them."""
 
+from datetime import datetime, timedelta
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from lgf.data import read_observations
+from lgf.data import observations_from_arrays, read_observations
+from lgf.errors import LgfError
 
 U = [1.0, 2.0, 4.0, 8.0]
 
@@ -58,3 +62,22 @@ def test_a_column_of_days_may_name_the_experiments_of_a_clock():
     reading = read_observations(table, experiment="day")
     assert [o.name for o in reading.observations] == ["2026-05-03", "2026-05-04"]
     assert reading.observations[1].t.tolist() == [28_800.0, 28_810.0, 28_820.0, 28_830.0]
+
+
+@pytest.mark.parametrize("t", [
+    np.array([0, 1500, 3000, 4500], "m8[ms]"), pd.to_timedelta([0, 1.5, 3, 4.5], unit="s"),
+    [timedelta(seconds=1.5 * k) for k in range(4)], np.array([[0], [1.5], [3], [4.5]]),
+])  # fmt: skip
+def test_durations_are_seconds_and_a_column_of_times_is_read(t):
+    assert observations_from_arrays(t, np.array(U))[0].t.tolist() == [0.0, 1.5, 3.0, 4.5]
+
+
+@pytest.mark.parametrize("t", [
+    pd.date_range("2026-01-01", periods=4, freq="s"), [datetime(2026, 1, k) for k in range(1, 5)],
+    pd.Series(pd.date_range("2026-01-01", periods=4, freq="D", tz="UTC")),
+])  # fmt: skip
+def test_dates_in_arrays_are_not_taken_for_nanoseconds(t):
+    with pytest.raises(LgfError, match="t holds dates; give numbers, such as the seconds since the first one"):
+        observations_from_arrays(t, np.array(U))
+    with pytest.raises(LgfError, match="t holds dates"):
+        observations_from_arrays([t, t], [np.array(U), np.array(U)])

@@ -12,7 +12,7 @@ from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_var
 from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
 from lgf.data.quantities import initial_in_numbers
 from lgf.data.table import ColumnName, Table, read_table
-from lgf.data.times import read_times
+from lgf.data.times import read_times, times_as_numbers
 from lgf.data.wide_table import long_form
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -125,6 +125,7 @@ def observations_from_arrays(
     a DataFrame with one column names the state, which is u otherwise.
     """
     t, values, forcing, weights = (_plain_arrays(item) for item in (t, values, forcing, weights))
+    t = [times_as_numbers(times) for times in t] if _is_list(t) else times_as_numbers(t)
     if not _is_list(values):
         if _is_list(t):
             raise LgfError("times are given for several experiments but values for one; give one array for each.")

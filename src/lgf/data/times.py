@@ -1,7 +1,8 @@
 """Times of a table as numbers: plain numbers, clocks such as 0:03:00, and dates in the ways that people write them."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,28 @@ _DATE = re.compile(
     r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4})"
     r"(?:,?[ T]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<rest>\d\d(?:[.,]\d+)?))?\s*(?P<half>[AaPp][Mm])?)?"
 )
+
+
+def times_as_numbers(t: Any) -> Any:
+    """Times of an array as numbers: durations in seconds, a column as a row; LgfError for dates, which have no origin.
+
+    >>> times_as_numbers(np.array([0, 1500], "m8[ms]")).tolist(), times_as_numbers([[0.0], [1.0]]).tolist()
+    ([0.0, 1.5], [0.0, 1.0])
+    """
+    try:
+        array = np.asarray(t)
+    except ValueError:  # experiments of different lengths
+        return t
+    first = array.flat[0] if array.dtype.kind == "O" and array.size else None
+    if isinstance(first, timedelta):
+        array = array.astype("m8[us]")
+    if array.dtype.kind == "M" or isinstance(first, date):
+        raise LgfError(
+            "t holds dates; give numbers, such as the seconds since the first one: (t - t[0]) / np.timedelta64(1, 's')."
+        )
+    if array.dtype.kind == "m":
+        array = t = array / np.timedelta64(1, "s")
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else t
 
 
 def days_and_clock(table: Table, position: int, free: list[int]) -> tuple[int, int] | None:

@@ -176,7 +176,8 @@ class Run:
         missing = [name for name in missing if name not in inputs]
         if missing:
             raise LgfError(
-                f"the forcing {missing[0]} of the data was given by samples; say what drives the system now."
+                f"the forcing {missing[0]} of the data was given by samples; say what drives the system now: a "
+                f'formula (--forcing "{missing[0]}=2"), or in Python also samples or a function.'
             )
         return inputs
 
