@@ -30,6 +30,7 @@ COMMANDS = {
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "autoencoder": ("paper_autoencoder", "train the autoencoder of a recipe alone, in pieces; exact reconstruction"),
     "conditional": ("conditional", "the rank of the truth in the list of the conditional flow, and its bits"),
+    "lists": ("first_lists", "processor time of the first list of proposals for a system"),
     "first-minutes": ("first_minutes", "six tables as new users bring them: what is the answer?"),
     "efficiency": ("efficiency", "count the evaluations that each way of proposing needs"),
 }

@@ -10,7 +10,6 @@ from itertools import islice
 
 from lgf.conditional_flow import conditional_proposers
 from lgf.data.row_knowledge import RowKnowledge
-from lgf.expression.tree import ONE
 from lgf.fit.segments import Shooting
 from lgf.fit.target import Target
 from lgf.flow_proposer import FlowProposer, flow_proposers
@@ -94,7 +93,6 @@ class EnumeratedSystems:
 
     in_batches = True
     _CHEAPEST = 300  # right-hand sides of a row
-    _KAPPA = 10.0  # noise model of these fits
 
     def __init__(self, language: SystemLanguage, target: Target):
         settings = ComponentSettings()
@@ -107,12 +105,8 @@ class EnumeratedSystems:
         self._systems = combinations(lists, self._CHEAPEST * 10)
 
     def _cheapest(self, selection: ComponentSelection, row: int) -> list[Component]:
-        listed = []
-        for structure in islice(self._language.structures(row), self._CHEAPEST):
-            fit = selection.fitted(row, structure.terms, self._KAPPA) if structure.divisor == ONE else None
-            if fit is not None:
-                listed.append(replace(fit[1], rank=structure.bits))
-        return listed
+        cheapest = selection.cheapest(row, self._CHEAPEST)
+        return [replace(c, rank=self._language.bits(row, c.terms)) for c in cheapest]
 
     def ask(self, n: int) -> list[Proposal]:
         """The next systems."""

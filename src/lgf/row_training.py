@@ -147,8 +147,7 @@ def _examples(simulated: SimulatedSystem, grammar: Grammar) -> RowExamples:
 def _row(evidence: RowEvidence, truth: tuple) -> RowExamples:
     keys = [component.key for component in evidence.components]
     place = keys.index(truth) if truth in keys else -1
-    rank = np.array([component.rank for component in evidence.components])
-    return RowExamples(evidence.features.astype(np.float32), rank, np.array([len(keys)]), np.array([place]))
+    return RowExamples(evidence.features.astype(np.float32), evidence.ranks, np.array([len(keys)]), np.array([place]))
 
 
 def fit_ranking(examples: RowExamples, penalty: float) -> RowRanking:

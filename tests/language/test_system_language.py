@@ -1,3 +1,4 @@
+import heapq
 import math
 from itertools import islice, pairwise
 
@@ -13,11 +14,17 @@ from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
-from lgf.expression.tree import ONE, substitute, symbol
+from lgf.expression.tree import ONE, ZERO, substitute, symbol
 from lgf.grammar import load_grammar, read_grammar
 from lgf.language.domain import defined_on
 from lgf.language.language import make_language
-from lgf.language.system_language import RowStructure, make_system_language, right_side
+from lgf.language.system_language import (
+    RowStructure,
+    _least_bits,  # pyright: ignore[reportPrivateUsage]
+    _sums,  # pyright: ignore[reportPrivateUsage]
+    make_system_language,
+    right_side,
+)
 from lgf.language.term_dictionary import parts_of
 
 SYSTEMS = load_grammar("systems")
@@ -279,3 +286,22 @@ def test_a_grammar_for_systems_is_refused_for_one_state():
 def test_a_system_language_of_one_state_has_no_couplings():
     terms = {*spelled(language_of(Frame((("x", 1),))), 0)}
     assert {"1", "x", "x^2", "x^3", "x/(C*x + 1)", "sin(x)"} <= terms
+
+
+def by_canonical_forms(language, row):
+    """The right-hand sides of a row by their bits, told apart by their canonical form: the slow counterpart."""
+    rules = language.rows[row]
+    headers = [h for group in rules.headers.values() for h in group if math.isfinite(_least_bits(h, rules))]
+    seen = set()
+    for structure in heapq.merge(*(_sums(header, rules) for header in headers), key=lambda s: s.bits):
+        right, _ = canonical(right_side(structure))
+        if right != ZERO and right not in seen:
+            seen.add(right)
+            yield structure
+
+
+@pytest.mark.parametrize("frame", [PAIR, MASSES, MIXED])
+def test_structures_are_those_of_different_canonical_forms(frame):
+    language = language_of(frame)
+    for row in range(len(frame.states)):
+        assert list(islice(language.structures(row), 300)) == list(islice(by_canonical_forms(language, row), 300))

@@ -25,7 +25,6 @@ from lgf.search.evaluate import Evaluator
 from lgf.search.systems.component import Component, cancelled
 from lgf.search.systems.integral_form import (
     Needed,
-    gram_matrix,
     integrals_of,
     make_grid,
     measured_rows,
@@ -34,12 +33,12 @@ from lgf.search.systems.integral_form import (
 )
 from lgf.search.systems.language import system_language
 from lgf.search.systems.nested import simplest_nested
+from lgf.search.systems.row_fits import RowFits
 from lgf.search.systems.term_grid import GridSettings, make_term_grid
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
-from lgf.solver.kernels.beam import BeamOptions, Columns, Pool, select_terms
+from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
 from lgf.solver.solve import solve
-from lgf.threads import on_threads
 
 GRAMMAR = load_grammar("systems")
 
@@ -138,36 +137,71 @@ def test_the_beam_scores_sets_as_least_squares_does_and_finds_the_best(seed):
     columns /= np.linalg.norm(columns, axis=1)[:, None]
     y = columns[[1, 5, 7]].T @ np.array([3.0, -2.0, 1.0]) + 0.05 * rng.standard_normal(n_rows)
     term = np.arange(n_columns) // 2  # two columns a term
-    cost, count_cost = rng.uniform(3, 9, n_columns), np.array([0.0, 3.0, 1.0, 2.0])
-    gram, floor = columns @ columns.T, 1e-9
-    given = Columns(
-        gram, columns @ y, float(y @ y), term, np.full(n_columns, -1), cost,
+    cost, count_cost = rng.uniform(3, 9, n_columns // 2), np.array([0.0, 3.0, 1.0, 2.0])
+    floor = 1e-9
+    choices = Choices(
+        columns[None], y, term, cost[None], count_cost[None],
         rng.integers(1, 2**63, n_columns // 2, dtype=np.uint64),
     )  # fmt: skip
-    size = 4096
-    pool = Pool(
-        np.zeros((size, depth + 1), np.int64), np.zeros(size, np.int64), np.zeros(size, np.uint64),
-        np.full(size, np.inf), np.full(4 * size, -1, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
-    select_terms(given, count_cost, BeamOptions(50, depth, 7, 5, 5, 1e9, float(n_rows), floor), pool)
-    count = int(pool.count[0])
+    found = shortest_sets(choices, BeamOptions(50, depth, 7, 5, 5, 1e9, floor, 1, 4096))
+    count = int(found.count[0])
+    assert np.all(np.diff(found.length[0, :count]) >= 0)
     for place in range(count):
-        chosen = pool.columns[place, : pool.size[place]]
+        chosen = found.columns[0, place, : found.size[0, place]]
         assert len(set(term[chosen])) == len(chosen)
-        slow = slow_length(columns, y, chosen, cost, count_cost, floor)
-        assert pool.length[place] == pytest.approx(slow, abs=1e-6)
-    best = pool.columns[np.argmin(pool.length[:count]), :3]
-    assert set(best) == {1, 5, 7}
+        slow = slow_length(columns, y, chosen, cost[term], count_cost, floor)
+        assert found.length[0, place] == pytest.approx(slow, abs=1e-6)
+    assert set(found.columns[0, 0, :3]) == {1, 5, 7}
+    two = Choices(
+        np.stack([columns[::-1], columns]), y, term, np.stack([cost, cost]), np.stack([count_cost, count_cost]),
+        choices.key,
+    )  # fmt: skip
+    fewer = shortest_sets(two, BeamOptions(50, depth, 7, 5, 5, 1e9, floor, 2, 5))
+    assert fewer.size.min() == 2
+    of_two = found.size[0, :count] >= 2
+    np.testing.assert_array_equal(fewer.columns[1], found.columns[0, :count][of_two][:5])
+
+
+# Fits of rows
+
+
+def test_sums_of_terms_are_fitted_as_least_squares_does(hares):
+    problem, _ = hares
+    target = target_of(problem)
+    language = system_language(GRAMMAR, problem, target.frame, target)
+    terms = make_term_grid(language, target, GridSettings(n_terms=60))
+    fits = RowFits(language, target, terms, target.columns, 600, 1e-3, 8)
+    hare, product, square = (
+        terms.middle[terms.position[read_expression(text, target.frame)]] for text in ("hare", "hare*lynx", "hare^2")
+    )
+    filtered, _, log_determinant = fits.filtered(0, 10.0)
+    every = integrals_of(terms.programs, terms.owner, terms.values, fits.grid, Needed(np.arange(2), np.arange(100)))[0]
+    rows, y = whitened(every, filtered), fits.explained(0, 10.0)
+    found = fits.fitted(0, 10.0, [[product, hare], [square]])
+    for (length, component), chosen in zip(found, ([hare, product], [square]), strict=True):
+        values, squares, _, _ = np.linalg.lstsq(rows[chosen].T, y, rcond=None)
+        np.testing.assert_allclose(component.coefficients, values, rtol=1e-7)
+        bits = language.bits(0, component.terms)
+        slow = len(y) * math.log(squares[0] / len(y)) + len(chosen) * math.log(len(y)) + 2 * math.log(2) * bits
+        assert length == pytest.approx(slow + log_determinant)
+        assert fits.lengths(0, 10.0, [component]) == pytest.approx([length])
+    inner = int(np.flatnonzero((terms.n_inner[terms.owner] == 1) & (fits.largest[: len(terms.owner)] < np.inf))[0])
+    ((_, bent),) = fits.fitted(0, 10.0, [[hare, inner]])
+    place = next(i for i, values in enumerate(bent.inner) if values)
+
+    def squared(value):
+        column = integrals_of(
+            terms.programs, terms.owner[[inner]], np.array([[value, 0.0]])[:, : terms.values.shape[1]], fits.grid,
+            Needed(np.arange(2), np.arange(100)),
+        )[0]  # fmt: skip
+        return np.linalg.lstsq(np.stack([rows[hare], whitened(column, filtered)[0]]).T, y, rcond=None)[1][0]
+
+    best = squared(bent.inner[place][0])
+    assert best <= squared(terms.values[inner, 0]) * (1 + 1e-9)
+    assert all(best < squared(bent.inner[place][0] * factor) * 1.002 for factor in (0.9, 1.1))
 
 
 # Segments
-
-
-def test_a_gram_matrix_in_blocks_is_the_product_with_any_number_of_threads():
-    rows = np.random.default_rng(0).standard_normal((1100, 7))
-    one, two = (gram_matrix(rows, np.empty((1100, 1100)), on_threads(n)) for n in (1, 2))
-    assert np.array_equal(one, two)
-    np.testing.assert_allclose(one, rows @ rows.T, rtol=0, atol=1e-13)
 
 
 def test_segments_of_one_experiment_are_the_plain_fit(hares):

@@ -9,13 +9,15 @@ from lgf.data.problem import Problem
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
 from lgf.expression.monomials import n_constants
+from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.search.proposers.components import ComponentSettings
+from lgf.search.systems.component import Component
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.language import system_language
-from lgf.search.systems.row_evidence import N_FEATURES
+from lgf.search.systems.row_evidence import N_FEATURES, TermValues
 from lgf.search.systems.row_ranking import load_row_ranking
 from lgf.search.systems.term_grid import make_term_grid
 from lgf.smoothing.complete import complete
@@ -25,18 +27,29 @@ GRAMMAR = load_grammar("systems")
 HARES = System.read("hare' = 1.1*hare - 0.4*hare*lynx; lynx' = 0.1*hare*lynx - 0.4*lynx")
 
 
-def evidence_of(scale=1.0, duration=1.0, **known):
-    """The evidence of both rows, with states in other units, and of time."""
+def record_of(scale=1.0, duration=1.0, **known):
+    """The problem and target of the hares, with states in other units, and of time."""
     t = np.linspace(0, 20, 100)
     clean = solve(HARES, (10.0, 5.0), t).values[:, :2]
     values = clean + 0.05 * clean.std(axis=0) * np.random.default_rng(0).standard_normal(clean.shape)
     columns = Variable("hare"), Variable("lynx")
     problem = Problem((Observation(t * duration, values * scale, columns),), Knowledge(**known))
-    frame, settings = problem.frames[0], ComponentSettings()
-    target = make_target(problem, frame, [complete(o, frame) for o in problem.observations])
-    language = system_language(GRAMMAR, problem, frame, target)
+    frame = problem.frames[0]
+    return problem, make_target(problem, frame, [complete(o, frame) for o in problem.observations])
+
+
+def evidence_of(scale=1.0, duration=1.0, **known):
+    """The evidence of both rows, with states in other units, and of time."""
+    problem, target = record_of(scale, duration, **known)
+    settings = ComponentSettings()
+    language = system_language(GRAMMAR, problem, target.frame, target)
     terms = make_term_grid(language, target, settings.terms)
     return ComponentSelection(language, target, terms, target.columns, settings.selection).evidence(range(2))
+
+
+@pytest.fixture(scope="module")
+def hares():
+    return record_of()[1]
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +84,24 @@ def test_a_known_row_is_certain():
     (component,) = load_row_ranking().ranked(known)
     assert component.known is not None
     assert component.rank == 0.0
+
+
+def test_shares_are_the_sizes_of_terms_beside_the_slope(hares):
+    x, y = (hares.known_values[name, 0] for name in ("hare", "lynx"))
+    slope = hares.columns[2]
+    product = read_expression("hare*lynx", hares.frame), Variable("hare").symbol
+    plainly = Component(product, (-0.4, 1.1), ((), ()))
+    over = Component(product, (-0.4, 1.1), ((), ()), read_expression("1 + C*hare", hares.frame), (0.2,))
+    shares = TermValues(hares).shares(0, [plainly, over])
+    for row, divisor in zip(shares, (1.0, 1 + 0.2 * x), strict=True):
+        a, b = -0.4 * x * y / divisor, 1.1 * x / divisor
+        size, other = np.sqrt(np.mean(a**2)), np.sqrt(np.mean(b**2))
+        beside = [
+            np.sqrt(np.mean((u - v * (u @ v) / (v @ v)) ** 2)) for u, v in ((a, b), (b, a))
+        ]  # what the other term cannot say
+        wanted = np.array([max(size, other), min(size, other), min(beside), max(beside)])
+        slow = [
+            *(wanted / np.sqrt(np.mean(slope**2)) + 1e-6),
+            np.sqrt(np.mean((a + b - slope) ** 2) / np.mean(slope**2)) + 1e-4,
+        ]
+        np.testing.assert_allclose(row, np.log10(slow), atol=1e-6)

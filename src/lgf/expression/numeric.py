@@ -39,14 +39,17 @@ def known_values(environment: Mapping[str | tuple[str, int], ArrayLike]) -> Know
 
 
 def evaluate_known(
-    expression: Expression, known: Known, constants: Sequence[float] | None = None
+    expression: Expression, known: Known, constants: Sequence[float] | NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """The values of the expression, as `evaluate` gives them."""
+    """The values of the expression, as `evaluate` gives them.
+
+    Constants may be columns of values, constants[i] of the shape [values, 1]; then there is a row for each.
+    """
     with np.errstate(all="ignore"):
         return np.asarray(_value(expression, known, constants), dtype=float)
 
 
-def _value(e: Expression, known: Known, constants: Sequence[float] | None):
+def _value(e: Expression, known: Known, constants: Sequence[float] | NDArray[np.float64] | None):
     if e.head == "number":
         return np.float64(e.args[0])
     if e.head == "symbol":
@@ -56,7 +59,8 @@ def _value(e: Expression, known: Known, constants: Sequence[float] | None):
     if e.head == "constant":
         if constants is None or e.args[0] >= len(constants):
             raise ValueError(f"no value for the open constant {plain(e)}; give `constants`")
-        return np.float64(constants[e.args[0]])
+        value = constants[e.args[0]]
+        return value if isinstance(value, np.ndarray) else np.float64(value)
     parts = [_value(a, known, constants) for a in e.args]
     if e.head == "+":
         return sum(parts[1:], parts[0])

@@ -19,9 +19,10 @@ terms is free. A term that the data or knowledge exclude gives its share to the 
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from lgf.equation.structure import shifted
 from lgf.expression.canonical import canonical, to_terms
 from lgf.expression.frame import Frame
 from lgf.expression.monomials import Monomial, n_constants, renumber, to_expression
-from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, add, constant, mul, power
+from lgf.expression.tree import MINUS_ONE, ONE, Expression, add, constant, factors, mul, power
 from lgf.grammar import Grammar
 from lgf.language.domain import Ranges, defined_on
 from lgf.language.row_dictionary import MAX_BITS, Header, row_dictionary
@@ -132,10 +133,7 @@ class SystemLanguage:
             return math.inf
         best = math.inf
         for bits, header in rules.by_length.get((divisor, len(chosen)), ()):
-            rest = Counter(chosen)
-            if header.own:
-                rest.subtract(header.own)
-                rest = +rest if min(rest.values(), default=0) >= 0 else None
+            rest = _without(chosen, header.own)
             if rest is not None:
                 best = min(best, _bits(bits, rest, rules.cost))
         return best
@@ -213,9 +211,11 @@ def unrestricted(grammar: Grammar, frame: Frame) -> SystemLanguage:
 def _restricted(grammar: Grammar, frame: Frame, ranges: Ranges, known: RowKnowledge) -> SystemLanguage:
     anywhere = replace(known, populations=frozenset())  # a divisor need not have the state as a factor
     rows = []
+    same: dict[Expression, Expression] = {}  # one object for the equal terms of all rows, which are compared often
     for i in range(len(frame.states)):
         dictionary = row_dictionary(grammar, frame, i)
-        terms = {e: p for e, p in dictionary.terms.items() if allowed(known, i, e) and defined_on(e, ranges)}
+        admitted = [e for e in dictionary.terms if allowed(known, i, e) and defined_on(e, ranges)]
+        terms = {same.setdefault(e, e): dictionary.terms[e] for e in admitted}
         rest = 1.0 - sum(p for e, p in dictionary.terms.items() if e not in terms)
         for e in required(known, i):
             terms.setdefault(e, rest * 2.0**-MAX_BITS)  # a term that must stand need not be one of the grammar
@@ -261,12 +261,23 @@ def right_side(structure: RowStructure) -> Expression:
     return mul(add(*summands), power(shifted(structure.divisor, start), MINUS_ONE))
 
 
-def _bits(header: float, summands: Counter[Expression], cost: Mapping[Expression, float]) -> float:
+def _without(terms: tuple[Expression, ...], own: tuple[Expression, ...]) -> tuple[Expression, ...] | None:
+    """The terms without those that a header has of its own; None if it has others."""
+    rest = list(terms)
+    for term in own:
+        if term not in rest:
+            return None
+        rest.remove(term)
+    return tuple(rest)
+
+
+def _bits(header: float, summands: tuple[Expression, ...], cost: Mapping[Expression, float]) -> float:
     """The bits of the header and of the summands in any order."""
     total = header
-    for term, times in summands.items():
-        bits = cost.get(term, math.inf)
-        total += bits if times == 1 else times * bits + math.log2(math.factorial(times))
+    for term in summands:
+        total += cost.get(term, math.inf)
+    if len(set(summands)) < len(summands):
+        total += sum(math.log2(math.factorial(times)) for times in Counter(summands).values())
     return total
 
 
@@ -275,25 +286,79 @@ def _structures(row: Row) -> Iterator[RowStructure]:
     if row.known is not None:
         yield RowStructure((), ONE, 0.0, row.known)
         return
-    streams = [_sums(header, row) for headers in row.headers.values() for header in headers]
-    seen: set[Expression] = set()
-    for structure in heapq.merge(*streams, key=lambda s: s.bits):
-        right, _ = canonical(right_side(structure))
-        if right != ZERO and right not in seen:
-            seen.add(right)
+    seen: set[Hashable] = set()
+    for structure in _in_order([header for group in row.headers.values() for header in group], row):
+        key = _identity(structure)
+        if structure.terms and key not in seen:
+            seen.add(key)
             yield structure
+
+
+def _identity(structure: RowStructure) -> Hashable:
+    """Equal for structures that say the same: x + (y - x) and x + y, (z^2 + x*z)/z and z + x."""
+    terms, divisor = structure.terms, structure.divisor
+    expanding = [term for term in terms if any(factor.head == "+" for factor in factors(term))]
+    if divisor == ONE and not any(part in terms for term in expanding for part in _summands(term)):
+        return frozenset(terms)
+    right = right_side(structure)
+    # The parts of a sum share the constants beside it, and so do the terms over a divisor.
+    if n_constants(*expanding) or (len(terms) > 1 and n_constants(divisor)):
+        return canonical(right)[0]
+    return frozenset(parts_of(right))
+
+
+@lru_cache(maxsize=1024)
+def _summands(term: Expression) -> tuple[Expression, ...]:
+    """The terms of a product of sums: x*(y - x) has x*y and x^2."""
+    return parts_of(term)
+
+
+def _in_order(headers: Sequence[Header], row: Row) -> Iterator[RowStructure]:
+    """The structures of all headers, cheapest first; of most headers not even the first one is made."""
+    heap: list[tuple[float, int, RowStructure | None]] = []
+    for i, header in enumerate(headers):
+        least = _least_bits(header, row)
+        if math.isfinite(least):
+            heap.append((least, i, None))
+    heapq.heapify(heap)
+    streams: dict[int, Iterator[RowStructure]] = {}
+    while heap:
+        _, i, structure = heapq.heappop(heap)
+        if structure is None:
+            streams[i] = _sums(headers[i], row)
+        else:
+            yield structure
+        following = next(streams[i], None)
+        if following is not None:
+            heapq.heappush(heap, (following.bits, i, following))
+
+
+def _least_bits(header: Header, row: Row) -> float:
+    """The bits of the cheapest structure of a header, infinite if it has none."""
+    fixed_terms = _fixed_terms(header, row)
+    count = header.count + len(header.own) - len(fixed_terms)
+    if count < 0:
+        return math.inf
+    cheapest = list(islice((t.bits for t in row.terms if t.expression not in fixed_terms), count))
+    return _header_bits(header, row) + sum(cheapest) if len(cheapest) == count else math.inf
+
+
+def _fixed_terms(header: Header, row: Row) -> tuple[Expression, ...]:
+    """The terms that stand in every structure of the header."""
+    return (*header.own, *(e for e in row.required if e not in header.own))
+
+
+def _header_bits(header: Header, row: Row) -> float:
+    """The bits of a header and of the terms that are required beside its own."""
+    base = -math.log2(header.probability) - math.log2(math.factorial(header.count))
+    return base + sum(row.cost[e] for e in _fixed_terms(header, row)[len(header.own) :])
 
 
 def _sums(header: Header, row: Row) -> Iterator[RowStructure]:
     """The structures of a header with different terms, cheapest first."""
-    fixed_terms = (*header.own, *(e for e in row.required if e not in header.own))
-    terms = [t for t in row.terms if t.expression not in fixed_terms]
-    count = header.count + len(header.own) - len(fixed_terms)
-    if not 0 <= count <= len(terms):
-        return
-    base = -math.log2(header.probability) - math.log2(math.factorial(header.count))
-    base += sum(row.cost[e] for e in fixed_terms[len(header.own) :])
-    first = tuple(range(count))
+    fixed_terms, base = _fixed_terms(header, row), _header_bits(header, row)
+    terms = [t for t in row.terms if t.expression not in fixed_terms] if fixed_terms else row.terms
+    first = tuple(range(header.count + len(header.own) - len(fixed_terms)))
     heap = [(sum(terms[i].bits for i in first), first)]
     pushed = {first}
     while heap:

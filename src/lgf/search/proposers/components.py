@@ -19,7 +19,6 @@ from itertools import islice
 import numpy as np
 
 from lgf.data.row_knowledge import RowKnowledge
-from lgf.expression.tree import ONE
 from lgf.fit.constants import initial_values
 from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.target import Target
@@ -37,7 +36,7 @@ from lgf.search.systems.component import (
     fitted_components,
     propose_components,
 )
-from lgf.search.systems.component_lists import CHEAP_KAPPA, ComponentSelection, SelectionOfTermsSettings
+from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
 from lgf.search.systems.conservation import closures
 from lgf.search.systems.repair import RepairSettings, moves
 from lgf.search.systems.row_ranking import load_row_ranking
@@ -287,12 +286,7 @@ class ComponentProposer:
         for row in range(self._n):
             if self._language.rows[row].known is not None:
                 continue
-            components = []
-            for structure in islice(self._language.structures(row), self._settings.cheap):
-                fit = selection.fitted(row, structure.terms, CHEAP_KAPPA) if structure.divisor == ONE else None
-                if fit is not None:
-                    components.append(fit[1])
-            yield self._exchanging(row, components, level, "cheap")
+            yield self._exchanging(row, selection.cheapest(row, self._settings.cheap), level, "cheap")
 
     def _descent(self, best: _Fitted) -> tuple[int, ...]:
         """The numbers of segments to go on with; not fewer than a disturbed start allows."""

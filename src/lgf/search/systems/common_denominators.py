@@ -17,9 +17,9 @@ from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.search.systems.component import Component
 from lgf.search.systems.integral_form import Needed
-from lgf.search.systems.term_grid import values_inside
+from lgf.search.systems.term_grid import InnerValues
 from lgf.settings.ranges import Count, Tally
-from lgf.solver.kernels.beam import BeamOptions, Columns, make_pool, select_terms
+from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
 from lgf.solver.kernels.integral_form import Grid, Rows, integrate_values, whiten
 
 
@@ -50,14 +50,16 @@ class DividedTerms:
         shape = grid.t.shape
         above = np.array([np.broadcast_to(evaluate_known(t, known), shape) for t in self._numerators])
         self._choices: list[tuple[Expression, tuple[float, ...]]] = []
-        parts: list[np.ndarray] = []
+        inverses: list[np.ndarray] = []
+        inside = InnerValues(target, settings.values)
         for divisor in divisors:
-            for values in values_inside(power(divisor, MINUS_ONE), n_constants(divisor), target, settings.values):
-                below = np.broadcast_to(evaluate_known(divisor, known, values), shape)
+            for values in inside.of(power(divisor, MINUS_ONE), n_constants(divisor)):
+                below = evaluate_known(divisor, known, values)
                 if np.all(np.isfinite(below)) and np.abs(below).min() > 0.0:
                     self._choices.append((divisor, values))
-                    parts.append(needed.of(_integrals(above / below, grid)))
-        self._integrals = np.concatenate(parts) if parts else needed.of(_integrals(above[:0], grid))
+                    inverses.append(np.broadcast_to(1.0 / below, shape))
+        self._integrals = _integrals(above * np.array(inverses).reshape(-1, 1, *shape), grid, needed)
+        self._keys = np.random.default_rng(0).integers(1, 2**63, len(self._numerators), dtype=np.uint64)
 
     def _cheapest(self, row: int) -> list[Expression]:
         plain = [t.expression for t in self._language.terms(row) if n_constants(t.expression) == 0]
@@ -74,58 +76,59 @@ class DividedTerms:
         settings, language = self._settings, self._language
         n = len(y)
         bits = np.array([language.rows[row].cost.get(t, math.inf) for t in self._numerators])
-        cost = math.log(n) + 2 * math.log(2) * bits
-        keys = np.random.default_rng(0).integers(1, 2**63, len(bits), dtype=np.uint64)
-        options = BeamOptions(
-            settings.width, settings.depth, settings.width, settings.width, settings.width, math.inf, float(n), floor
-        )
-        results: list[tuple[float, int, list[int]]] = []
-        for number, (divisor, values) in enumerate(self._choices):
-            count_cost = language.count_cost(row, settings.depth, divisor) + len(values) * math.log(n)
-            if not np.any(np.isfinite(count_cost[2:])):
-                continue
-            sizes = np.linalg.norm(whitened[number], axis=1)
-            sound = sizes > 1e-9 * sizes.max(initial=1e-300)
-            columns = whitened[number] / np.where(sound, sizes, 1.0)[:, None]
-            none = np.full(len(bits), -1, np.int64)
-            pool = make_pool(options)
-            select_terms(
-                Columns(
-                    columns @ columns.T, columns @ y, float(y @ y), np.arange(len(bits)), none,
-                    np.where(sound, cost, np.inf), keys,
-                ),
-                count_cost, options, pool,
-            )  # fmt: skip
-            found = int(pool.count[0])
+        count_cost = self._count_costs(row, n)
+        possible = np.flatnonzero(np.isfinite(count_cost[:, 2:]).any(axis=1))
+        if not len(possible):
+            return []
+        sizes = np.sqrt(np.einsum("ijk,ijk->ij", whitened, whitened))[possible]
+        sound = sizes > 1e-9 * sizes.max(axis=1, initial=1e-300, keepdims=True)
+        cost = np.where(sound, math.log(n) + 2 * math.log(2) * bits, np.inf)
+        found = shortest_sets(
+            Choices(
+                whitened[possible] / np.where(sound, sizes, 1.0)[:, :, None], y, np.arange(len(bits)), cost,
+                count_cost[possible], self._keys,
+            ),
             # A single term over a divisor is a term of the language by itself.
-            lengths = np.where(pool.size[:found] > 1, pool.length[:found], np.inf)
-            for place in np.argsort(lengths, kind="stable")[:2]:
-                if math.isfinite(lengths[place]):
-                    chosen = [int(c) for c in pool.columns[place, : pool.size[place]]]
-                    results.append((float(lengths[place]), number, chosen))
-        results.sort(key=lambda result: result[0])
+            BeamOptions(
+                settings.width, settings.depth, settings.width, settings.width, settings.width, math.inf, floor, 2, 2
+            ),
+        )  # fmt: skip
         best: dict[tuple, tuple[float, Component]] = {}
-        for length, number, chosen in results:
-            component = self._component(row, length, number, chosen, whitened[number], y)
-            best.setdefault(component.key, (length, component))
+        choice, place = np.nonzero(np.isfinite(found.length))
+        for i in np.argsort(found.length[choice, place], kind="stable"):
+            number, chosen = int(possible[choice[i]]), found.columns[choice[i], place[i]]
+            chosen = chosen[: found.size[choice[i], place[i]]].tolist()
+            key = frozenset(chosen), self._choices[number][0]
+            if key not in best:
+                length = float(found.length[choice[i], place[i]])
+                best[key] = length, self._component(row, length, number, chosen, whitened[number], y)
             if len(best) == settings.listed:
                 break
         return list(best.values())
+
+    def _count_costs(self, row: int, n: int) -> np.ndarray:
+        """The description length [choice, depth + 1] of the number of terms over each divisor and its constants."""
+        depth = self._settings.depth
+        by_divisor = {d: self._language.count_cost(row, depth, d) for d in dict.fromkeys(d for d, _ in self._choices)}
+        costs = [by_divisor[divisor] + len(values) * math.log(n) for divisor, values in self._choices]
+        return np.array(costs).reshape(-1, depth + 1)
 
     def _component(
         self, row: int, length: float, number: int, chosen: Sequence[int], whitened: np.ndarray, y: np.ndarray
     ) -> Component:
         divisor, values = self._choices[number]
-        coefficients = np.linalg.lstsq(whitened[list(chosen)].T, y, rcond=None)[0]
+        columns = whitened[list(chosen)]  # the selection leaves no column that others explain
+        coefficients = np.linalg.solve(columns @ columns.T, columns @ y)
         by_term = {self._numerators[c]: float(v) for c, v in zip(chosen, coefficients, strict=True)}
         terms = self._language.rows[row].ordered(by_term)
         inner = ((),) * len(terms)
         return Component(terms, tuple(by_term[t] for t in terms), inner, divisor, values, rank=length)
 
 
-def _integrals(values: np.ndarray, grid: Grid) -> np.ndarray:
-    """The integrals [column, depth, sample] of values [column, node]; 0 of values that are too large."""
-    values[~np.all(np.abs(values) < 1e12, axis=1)] = 0.0
+def _integrals(values: np.ndarray, grid: Grid, needed: Needed) -> np.ndarray:
+    """The integrals [column, depth, sample] of values [..., node] at the needed places; 0 of values too large."""
+    values = values.reshape(-1, values.shape[-1])
+    values[~(np.abs(values).max(axis=1, initial=0.0) < 1e12)] = 0.0
     out = np.zeros((len(values), grid.n_depths, len(grid.node)))
     integrate_values(values, grid, out)
-    return out
+    return needed.of(out)

@@ -42,6 +42,10 @@ class Component:
         """Equal for components of the same structure."""
         return self.terms, self.divisor
 
+    def ranked(self, rank: float) -> "Component":
+        """The component with this rank; `replace` takes three times as long."""
+        return Component(self.terms, self.coefficients, self.inner, self.divisor, self.others, self.known, rank)
+
     def without(self, place: int) -> "Component":
         """The component without one of its terms."""
         return replace(

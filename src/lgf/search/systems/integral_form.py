@@ -11,10 +11,7 @@ from lgf.expression.frame import Variable
 from lgf.fit.target import Target
 from lgf.solver.kernels.integral_form import NODES, Grid, Rows, integrate_terms, whiten
 from lgf.solver.kernels.machine import Programs
-from lgf.threads import Spread
 
-_TOGETHER = 64  # terms that are integrated at a time
-_BLOCK = 512  # rows and columns of a Gram matrix that are computed at a time
 _USUAL_SAMPLES = 150  # of the records for which the kappas were chosen
 
 
@@ -181,14 +178,13 @@ def needed_places(rows: Sequence[MeasuredRows]) -> Needed:
 def integrals_of(
     programs: Programs, owner: np.ndarray, values: np.ndarray, grid: Grid, needed: Needed, largest: float = 1e12
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(integrals of the terms along the trajectory at the needed places, largest absolute value [column] anywhere)."""
+    """(integrals of the terms along the trajectory at the needed places, largest absolute value [column] anywhere).
+
+    A term that is not below `largest` has the integral zero and an infinite value.
+    """
     found = np.empty((len(owner), len(needed.depth), len(needed.sample)))
     sizes = np.empty(len(owner))
-    for first in range(0, len(owner), _TOGETHER):
-        some = slice(first, first + _TOGETHER)
-        out = np.zeros((len(owner[some]), grid.n_depths, len(grid.node)))
-        integrate_terms(programs, owner[some], values[some], grid, largest, out)
-        found[some], sizes[some] = needed.of(out), np.abs(out).max(axis=(1, 2))
+    integrate_terms(programs, owner, values, grid, largest, needed.depth, needed.sample, found, sizes)
     return found, sizes
 
 
@@ -196,20 +192,6 @@ def whitened(integrals: np.ndarray, rows: Rows) -> np.ndarray:
     """The whitened rows [column, row] of integrals [column, depth, sample]."""
     out = np.empty((len(integrals), len(rows.sample)))
     whiten(integrals, rows, out)
-    return out
-
-
-def gram_matrix(rows: np.ndarray, out: np.ndarray, spread: Spread) -> np.ndarray:
-    """The products rows @ rows.T, written to `out` in blocks that threads compute side by side."""
-    blocks = [slice(first, first + _BLOCK) for first in range(0, len(rows), _BLOCK)]
-
-    def write(pair: tuple[slice, slice]) -> None:
-        a, b = pair
-        np.matmul(rows[a], rows[b].T, out=out[a, b])
-        if a is not b:
-            out[b, a] = out[a, b].T
-
-    spread(write, [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]])
     return out
 
 

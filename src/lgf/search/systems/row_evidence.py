@@ -33,69 +33,94 @@ N_FEATURES = 11 + 2 * len(KAPPAS)
 
 @dataclass(frozen=True, eq=False)
 class RowEvidence:
-    """Right-hand sides of a row and their features [component, feature]."""
+    """Right-hand sides of a row, their ranks [component] without a model and their features [component, feature]."""
 
     components: Sequence[Component]
+    ranks: np.ndarray
     features: np.ndarray
 
 
-class TermShares:
-    """The sizes of the terms of a row along the smoothed states, relative to the slope of the row."""
+class TermValues:
+    """The values of terms along the smoothed states, each computed once for all rows."""
 
-    def __init__(self, target: Target, row: int):
+    def __init__(self, target: Target):
+        self._target = target
         self._known = target.known_values
-        self._slope = target.columns[target.frame.dimension + row]
-        self._size = max(float(np.sqrt(np.mean(self._slope**2))), 1e-300)
-        self._values: dict[tuple[Expression, tuple[float, ...]], np.ndarray] = {}
+        self._place: dict[tuple[Expression, tuple[float, ...]], int] = {}
+        self._values: list[np.ndarray] = []
 
-    def features(self, component: Component) -> list[float]:
-        """The logarithms of the largest and smallest term, of the same beside the others, and of what is left."""
-        pairs = zip(component.terms, component.coefficients, component.inner, strict=True)
-        columns = np.array([coefficient * self._along(term, inner) for term, coefficient, inner in pairs])
-        if component.divisor != ONE:
-            with np.errstate(all="ignore"):
-                columns = columns / self._along(component.divisor, component.others)
-        columns = np.where(np.isfinite(columns), columns, 0.0)
-        sizes = np.sqrt(np.mean(columns**2, axis=1))
-        unit = columns / np.maximum(sizes, 1e-300)[:, None]
-        gram = unit @ unit.T / len(self._slope) + _RIDGE * np.eye(len(unit))
-        own = sizes / np.sqrt(np.diag(np.linalg.inv(gram)))
-        left = float(np.sqrt(np.mean((columns.sum(axis=0) - self._slope) ** 2)))
-        shares = np.array([sizes.max(), sizes.min(), own.min(), own.max()]) / self._size
-        logarithms = np.log10(np.append(shares + _LEAST_SHARE, left / self._size + _LEAST_LEFT))
-        return np.clip(logarithms, -4.0, 4.0).tolist()
+    def shares(self, row: int, components: Sequence[Component]) -> np.ndarray:
+        """Sizes of terms relative to the slope of the row, as logarithms [component, 5].
 
-    def _along(self, term: Expression, inner: tuple[float, ...]) -> np.ndarray:
+        The largest and smallest term, the same for the parts of them that the other terms cannot say, and what all of
+        them leave.
+        """
+        slope = self._target.columns[self._target.frame.dimension + row]
+        size = max(float(np.sqrt(np.mean(slope**2))), 1e-300)
+        out = np.empty((len(components), 5))
+        alike: dict[tuple[int, bool], list[int]] = {}
+        for i, c in enumerate(components):
+            alike.setdefault((len(c.terms), c.divisor != ONE), []).append(i)
+        for (n, _), some in alike.items():
+            summands = self._summands([components[i] for i in some])
+            products = summands @ summands.swapaxes(1, 2) / len(slope)
+            sizes = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
+            scale = 1.0 / np.maximum(sizes, 1e-300)
+            gram = products * scale[:, :, None] * scale[:, None, :] + _RIDGE * np.eye(n)
+            own = sizes / np.sqrt(np.diagonal(np.linalg.inv(gram), axis1=1, axis2=2))
+            left = summands.sum(axis=1) - slope
+            out[some] = np.column_stack(
+                [
+                    np.array([sizes.max(axis=1), sizes.min(axis=1), own.min(axis=1), own.max(axis=1)]).T / size
+                    + _LEAST_SHARE,
+                    np.sqrt(np.einsum("ij,ij->i", left, left) / len(slope)) / size + _LEAST_LEFT,
+                ]
+            )
+        return np.clip(np.log10(out), -4.0, 4.0)
+
+    def _summands(self, components: Sequence[Component]) -> np.ndarray:
+        """The summands [component, term, sample] of components with equally many, 0 where they are not finite.
+
+        All or none have a divisor.
+        """
+        above = [[self._along(*pair) for pair in zip(c.terms, c.inner, strict=True)] for c in components]
+        below = [self._along(c.divisor, c.others) for c in components if c.divisor != ONE]
+        values = np.array(self._values)
+        with np.errstate(all="ignore"):
+            summands = values[above] * np.array([c.coefficients for c in components])[:, :, None]
+            if below:
+                summands /= values[below][:, None]
+        summands[~np.isfinite(summands)] = 0.0
+        return summands
+
+    def _along(self, term: Expression, inner: tuple[float, ...]) -> int:
+        """The place of the values of a term with these constants."""
         key = term, inner
-        if key not in self._values:
-            values = evaluate_known(term, self._known, inner)
-            self._values[key] = np.broadcast_to(values, self._slope.shape)
-        return self._values[key]
+        if key not in self._place:
+            self._place[key] = len(self._values)
+            self._values.append(np.broadcast_to(evaluate_known(term, self._known, inner), self._target.t.shape))
+        return self._place[key]
 
 
 def certain(components: Sequence[Component]) -> RowEvidence:
     """The evidence of a row that is known."""
-    return RowEvidence(components, np.zeros((len(components), N_FEATURES)))
+    return RowEvidence(components, np.zeros(len(components)), np.zeros((len(components), N_FEATURES)))
 
 
 def row_evidence(
-    components: Sequence[Component], distances: np.ndarray, bits: Sequence[float], shares: TermShares
+    components: Sequence[Component], ranks: np.ndarray, distances: np.ndarray, bits: Sequence[float], shares: np.ndarray
 ) -> RowEvidence:
-    """The evidence of the components, whose rank is that of the merged lists.
+    """The evidence of the components.
 
-    distances [component, noise model] are those to the best of the row; NaN counts as the farthest of the row.
+    ranks [component] are those of the merged lists. distances [component, noise model] are those to the best of the
+    row; NaN counts as the farthest of the row. shares [component, 5] are the sizes of the terms (`TermValues.shares`).
     """
     farthest = np.nanmax(np.vstack([distances, np.full(distances.shape[1], _FAR / 2)]), axis=0)
-    far = np.column_stack([[c.rank for c in components], np.where(np.isnan(distances), farthest, distances)])
+    far = np.column_stack([ranks, np.where(np.isnan(distances), farthest, distances)])
     others = [
-        [
-            len(component.terms), min(bits[i], _MOST_BITS), sum(map(len, component.inner)) + len(component.others),
-            component.divisor != ONE, *shares.features(component),
-        ]
-        for i, component in enumerate(components)
-    ]  # fmt: skip
+        [len(c.terms), min(bits[i], _MOST_BITS), sum(map(len, c.inner)) + len(c.others), c.divisor != ONE]
+        for i, c in enumerate(components)
+    ]
     near = np.clip(far, 0.0, _FAR)
-    return RowEvidence(
-        components,
-        np.column_stack([np.log1p(np.clip(far, 0.0, _FARTHEST)), near, np.array(others).reshape(len(components), -1)]),
-    )
+    features = [np.log1p(np.clip(far, 0.0, _FARTHEST)), near, np.array(others, float).reshape(-1, 4), shares]
+    return RowEvidence(components, ranks, np.column_stack(features))

@@ -7,7 +7,7 @@ seventeen numbers w are learned on simulated systems (`lgf.row_training`), the s
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -40,8 +40,7 @@ class RowRanking:
     def ranked(self, evidence: RowEvidence) -> list[Component]:
         """The right-hand sides, the most probable first; ranks are -2 log p, as description lengths are."""
         ranks = -2.0 * self.log_probabilities(evidence.features)
-        ranked = [replace(c, rank=float(rank)) for c, rank in zip(evidence.components, ranks, strict=True)]
-        return sorted(ranked, key=lambda c: c.rank)
+        return [evidence.components[i].ranked(float(ranks[i])) for i in np.argsort(ranks, kind="stable")]
 
 
 def save_row_ranking(ranking: RowRanking, folder: str | Path, facts: Mapping[str, Any]) -> None:

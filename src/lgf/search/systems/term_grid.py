@@ -68,8 +68,9 @@ def make_term_grid(language: SystemLanguage, target: Target, settings: GridSetti
     bits = np.array([[cost.get(term, np.inf) for term in terms] for cost in costs])
     n_inner = np.array([n_constants(term) for term in terms], np.int64)
     owner, rows = [], []
+    inside = InnerValues(target, settings.n_values)
     for i, term in enumerate(terms):
-        for values in values_inside(term, int(n_inner[i]), target, settings.n_values):
+        for values in inside.of(term, int(n_inner[i])):
             owner.append(i)
             rows.append(values)
     values = np.zeros((len(rows), max(int(n_inner.max(initial=0)), 1)))
@@ -109,18 +110,67 @@ def concatenate(programs: Sequence[Program], n_inner: np.ndarray) -> Programs:
     )
 
 
-def values_inside(term: Expression, count: int, target: Target, most: int) -> list[tuple[float, ...]]:
-    """Values of the constants inside the term for which it has no pole on the data; [()] without constants."""
-    if count == 0:
-        return [()]
-    partial: list[dict[int, float]] = [{}]
-    # Inner constants come later, and the size of what an outer one multiplies depends on them.
-    for i in reversed(range(count)):
-        role = role_of(term, i)
-        partial = [{**chosen, i: value} for chosen in partial for value in _values(role, chosen, count, target, most)]
-    points = [tuple(chosen[i] for i in range(count)) for chosen in partial]
-    below = _denominators(term)
-    return _thinned([p for p in _thinned(points, 2 * most) if _sound(below, p, target)], most)
+class InnerValues:
+    """Values that are tried for the constants inside terms; what several terms have in common is computed once."""
+
+    def __init__(self, target: Target, most: int):
+        self._target, self._most = target, most
+        # by expression, then by the values of its constants
+        self._sizes: dict[Expression, dict[tuple[float, ...], float]] = {}
+        self._sound: dict[Expression, dict[tuple[float, ...], bool]] = {}
+
+    def of(self, term: Expression, count: int) -> list[tuple[float, ...]]:
+        """Values of the constants inside the term for which it has no pole on the data; [()] without constants."""
+        if count == 0:
+            return [()]
+        points: list[tuple[float, ...]] = [()]
+        # Inner constants come later, and the size of what an outer one multiplies depends on them.
+        for i in reversed(range(count)):
+            role = role_of(term, i)
+            points = [(value, *later) for later in points for value in self._values(role, (1.0,) * (i + 1) + later)]
+        points = _thinned(points, 2 * self._most)
+        for base in _denominators(term):
+            points = self._without_pole(base, points)
+        return _thinned(points, self._most)
+
+    def _values(self, role: Role, constants: tuple[float, ...]) -> Sequence[float]:
+        """Values of a constant in this role beside the others."""
+        if role.place == "exponent":
+            return _EXPONENTS
+        if role.place == "offset":
+            return _PHASES
+        if role.cofactor == T:
+            return choices(role, self._target, self._most)[: self._most].tolist()
+        relative = {"sin": _WAVES, "cos": _WAVES, "exp": _EXPONENTIALS, "tanh": _STEPS}.get(role.place, _SUMS)
+        if role.cofactor is None:
+            return relative
+        sizes = self._sizes.setdefault(role.cofactor, {})
+        if constants not in sizes:
+            sizes[constants] = _size(evaluate_known(role.cofactor, self._target.known_values, constants))
+        size = sizes[constants]
+        return [r / size for r in relative] if 1e-12 < size < 1e12 else ()
+
+    def _without_pole(self, base: Expression, points: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        """The points at which the base of a denominator neither changes its sign nor nearly vanishes on the data."""
+        sound = self._sound.setdefault(base, {})
+        new = [point for point in points if point not in sound]
+        if new:
+            below = evaluate_known(base, self._target.known_values, np.array(new).T[:, :, None])
+            below = np.broadcast_to(below, (len(new), below.shape[-1]))
+            apart = np.isfinite(below).all(axis=1) & (below.min(axis=1) >= _NO_POLE)
+            sound |= zip(new, apart.tolist(), strict=True)
+        return [point for point in points if sound[point]]
+
+
+def _size(values: np.ndarray) -> float:
+    """The upper decile of the absolute values that are finite, 0 if there is none."""
+    finite = np.abs(values[np.isfinite(values)])
+    if not finite.size:
+        return 0.0
+    place = 0.9 * (finite.size - 1)
+    below, above = int(place), min(int(place) + 1, finite.size - 1)
+    ordered = np.partition(finite, (below, above))  # np.quantile takes ten times as long
+    return float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
 
 
 def _thinned(points: list[tuple[float, ...]], most: int) -> list[tuple[float, ...]]:
@@ -129,34 +179,7 @@ def _thinned(points: list[tuple[float, ...]], most: int) -> list[tuple[float, ..
     return [points[i] for i in np.linspace(0, len(points) - 1, most).astype(int)]
 
 
-def _values(role: Role, chosen: dict[int, float], count: int, target: Target, most: int) -> Sequence[float]:
-    if role.place == "exponent":
-        return _EXPONENTS
-    if role.place == "offset":
-        return _PHASES
-    if role.cofactor == T:
-        return choices(role, target, most)[:most].tolist()
-    relative = {"sin": _WAVES, "cos": _WAVES, "exp": _EXPONENTIALS, "tanh": _STEPS}.get(role.place, _SUMS)
-    if role.cofactor is None:
-        return relative
-    with np.errstate(all="ignore"):
-        constants = [chosen.get(i, 1.0) for i in range(count)]
-        values = np.abs(evaluate_known(role.cofactor, target.known_values, constants))
-    finite = values[np.isfinite(values)]
-    size = float(np.quantile(finite, 0.9)) if finite.size else 0.0
-    return [r / size for r in relative] if 1e-12 < size < 1e12 else ()
-
-
 def _denominators(term: Expression) -> list[Expression]:
     """The denominators of the term that have a constant."""
     powers = [n.args for n in term.nodes() if n.head == "^" and n.args[1].head == "number"]
     return [base for base, exponent in powers if exponent.args[0] < 0 and n_constants(base)]
-
-
-def _sound(denominators: list[Expression], values: tuple[float, ...], target: Target) -> bool:
-    """Whether none of the denominators changes its sign or nearly vanishes on the data."""
-    for base in denominators:
-        below = np.broadcast_to(evaluate_known(base, target.known_values, values), target.t.shape)
-        if not np.all(np.isfinite(below)) or below.min() < _NO_POLE:
-            return False
-    return True

@@ -1,8 +1,10 @@
-"""Selection of terms by a beam search over sets of columns, on their Gram matrix.
+"""Selection of terms by a beam search over sets of columns, on their inner products.
 
 A set is scored by its description length n ln(rss / n) + k ln(n) + 2 ln(2) bits. A column with a constant inside may
 have a tangent, its derivative with respect to the logarithm of that constant. The tangent of a chosen column is free
 to move along, so a coarse grid of such constants suffices.
+
+A search chooses about one column in twenty, so only the products of these with all others are computed.
 """
 
 import math
@@ -17,15 +19,17 @@ _SMALLEST = 1e-5  # part of a column outside the span of a set, below which it a
 _SMALLEST_TANGENT = 1e-4
 
 
-class Columns(NamedTuple):
-    """Columns by their inner products; tangents stand behind the columns in the Gram matrix."""
+class Choices(NamedTuple):
+    """Problems of selection that differ in their columns and costs.
 
-    gram: np.ndarray  # [column and tangent, column and tangent], columns of length 1
-    moment: np.ndarray  # [column and tangent] products with the explained rows
-    square: float  # squared length of the explained rows
+    The tangents of the first columns stand behind all columns, in the same order, so that loops run along arrays.
+    """
+
+    rows: np.ndarray  # [problem, column and tangent, row], columns of length 1
+    y: np.ndarray  # [row] what is explained
     term: np.ndarray  # int64 [column] which term a column belongs to; a set has a term once
-    tangent: np.ndarray  # int64 [column] its place in the Gram matrix, -1 = none
-    cost: np.ndarray  # [column] of adding it, in units of description length; equal or infinite for those of a term
+    cost: np.ndarray  # [problem, term] of adding it, as description length
+    count_cost: np.ndarray  # [problem, depth + 1] the description length of the number of terms of a set
     key: np.ndarray  # uint64 [term] random numbers, to recognise sets
 
 
@@ -38,91 +42,170 @@ class BeamOptions(NamedTuple):
     swaps: int  # sets whose terms are dropped and exchanged, in each of two rounds
     swap_branches: int
     margin: float  # a level whose best set is worse by this much ends the search
-    n_rows: float
     floor: float  # least squared residual that is believed
+    fewest: int  # terms of a set that is listed
+    listed: int  # the shortest sets of each problem, which are returned
 
 
-class Pool(NamedTuple):
+class Listed(NamedTuple):
+    """The shortest sets of each problem, shortest first."""
+
+    count: np.ndarray  # int64 [problem] how many there are
+    columns: np.ndarray  # int64 [problem, set, depth]
+    size: np.ndarray  # int64 [problem, set]
+    length: np.ndarray  # [problem, set] description length
+
+
+class _Columns(NamedTuple):
+    """The columns of one problem."""
+
+    rows: np.ndarray
+    moment: np.ndarray  # [column and tangent] products with the explained rows
+    square: float  # squared length of the explained rows
+    term: np.ndarray
+    cost: np.ndarray
+    weight: np.ndarray  # [term] exp(cost / rows): a squared residual times it orders terms as the description length
+    key: np.ndarray
+
+
+class _Pool(NamedTuple):
     """The sets found so far, with a hash table of their keys."""
 
     columns: np.ndarray  # int64 [set, depth]
     size: np.ndarray  # int64 [set]
     key: np.ndarray  # uint64 [set]
     length: np.ndarray  # [set] description length
+    extended: np.ndarray  # bool [set] whether the extensions of its columns are in the pool
     table: np.ndarray  # int64 [power of two] set or -1
     count: np.ndarray  # int64 [1]
 
 
-def make_pool(options: BeamOptions) -> Pool:
-    """An empty pool with room for all sets of a search."""
-    capacity = options.depth * (options.width * options.branches + 2 * options.swaps * (options.swap_branches + 1))
-    slots = 1 << (2 * capacity - 1).bit_length()
-    return Pool(
-        np.zeros((capacity, options.depth + 1), np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.uint64),
-        np.full(capacity, np.inf), np.full(slots, -1, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
-
-
 class _Span(NamedTuple):
-    """The projections of all columns on the span of one set.
+    """The products of the columns, and the projections of all columns on the span of one set."""
 
-    The last four are elements of the Gram matrix, gathered once, so that loops over all columns run along arrays.
-    """
-
+    products: np.ndarray  # [column and tangent, column and tangent], of those that are stored
+    stored: np.ndarray  # bool [column and tangent]
+    wanted: np.ndarray  # int64, room for columns whose products are computed next
     inside: np.ndarray  # [direction, column] components along an orthonormal basis
     moment: np.ndarray  # [column] products of the residual with the columns
     outside: np.ndarray  # [column] squared length outside the span
     mixed: np.ndarray  # [pair] product of a column with its tangent, outside the span
     gain: np.ndarray  # [column] fall of the squared residual if it is added
     square: np.ndarray  # [column and tangent] squared length
-    column: np.ndarray  # int64 [pair] the columns with a tangent
-    tangent: np.ndarray  # int64 [pair] their tangents
-    product: np.ndarray  # [pair] of the two
+    product: np.ndarray  # [pair] of a column and its tangent
 
 
 @njit(**INNER)
-def _empty_span(columns, depth):
+def _empty_pool(options):
+    """A pool with room for all sets of a search."""
+    capacity = options.depth * (options.width * options.branches + 2 * options.swaps * (options.swap_branches + 1))
+    slots = 1
+    while slots < 2 * capacity:
+        slots *= 2
+    return _Pool(
+        np.zeros((capacity, options.depth + 1), np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.uint64),
+        np.zeros(capacity), np.zeros(capacity, np.bool_), np.zeros(slots, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@njit(**INNER)
+def _empty_span(choices, options):
     """Room for the span of a set of so many columns."""
-    M, n_columns = columns.gram.shape[0], columns.tangent.shape[0]
-    square = np.zeros(M)
-    for j in range(M):
-        square[j] = columns.gram[j, j]
-    n_pairs = 0
-    for j in range(n_columns):
-        n_pairs += columns.tangent[j] >= 0
-    column = np.zeros(n_pairs, np.int64)
-    tangent = np.zeros(n_pairs, np.int64)
-    product = np.zeros(n_pairs)
-    i = 0
-    for j in range(n_columns):
-        if columns.tangent[j] >= 0:
-            column[i] = j
-            tangent[i] = columns.tangent[j]
-            product[i] = columns.gram[j, tangent[i]]
-            i += 1
+    M, n_columns = choices.rows.shape[1], choices.term.shape[0]
+    n_pairs = M - n_columns
+    # Memory for the products is used as far as it is written.
     return _Span(
-        np.zeros((2 * depth, M)), np.zeros(M), np.zeros(M), np.zeros(n_pairs), np.zeros(n_columns), square, column,
-        tangent, product,
+        np.empty((M, M)), np.zeros(M, np.bool_), np.zeros(2 * options.depth * options.width, np.int64),
+        np.zeros((2 * options.depth, M)), np.zeros(M), np.zeros(M), np.zeros(n_pairs), np.zeros(n_columns),
+        np.zeros(M), np.zeros(n_pairs),
     )  # fmt: skip
 
 
 @njit(**INNER, fastmath=FASTEST)
-def _add_direction(gram, span, n, a):
+def _product(a, b):
+    """The inner product of two vectors."""
+    total = 0.0
+    for r in range(a.shape[0]):
+        total += a[r] * b[r]
+    return total
+
+
+@njit(**INNER, fastmath=FASTEST)
+def _multiply(rows, span, n):
+    """Store the products of the first n wanted columns with all others."""
+    M = rows.shape[0]
+    whole = n - n % 4
+    # Four at a time, so that the columns are read from memory a quarter as often.
+    for first in range(0, whole, 4):
+        a = span.wanted[first]
+        b = span.wanted[first + 1]
+        c = span.wanted[first + 2]
+        d = span.wanted[first + 3]
+        for j in range(M):
+            p = 0.0
+            q = 0.0
+            s = 0.0
+            t = 0.0
+            for r in range(rows.shape[1]):
+                p += rows[j, r] * rows[a, r]
+                q += rows[j, r] * rows[b, r]
+                s += rows[j, r] * rows[c, r]
+                t += rows[j, r] * rows[d, r]
+            span.products[a, j] = p
+            span.products[b, j] = q
+            span.products[c, j] = s
+            span.products[d, j] = t
+    for i in range(whole, n):
+        a = span.wanted[i]
+        for j in range(M):
+            span.products[a, j] = _product(rows[j], rows[a])
+
+
+@njit(**INNER)
+def _tangent(columns, column):
+    """The tangent of a column, -1 = none."""
+    n_columns = columns.term.shape[0]
+    return n_columns + column if n_columns + column < columns.rows.shape[0] else -1
+
+
+@njit(**INNER)
+def _want(columns, span, chosen, size, n):
+    """Add the columns and tangents of a set that are not stored to the n wanted ones; returns their number."""
+    for i in range(size):
+        for a in (chosen[i], _tangent(columns, chosen[i])):
+            if a >= 0 and not span.stored[a]:
+                span.stored[a] = True
+                span.wanted[n] = a
+                n += 1
+    return n
+
+
+@njit(**INNER, fastmath=FASTEST)
+def _add_direction(span, n, a):
     """Add column a to a basis of n directions; returns (directions, fall of the squared residual)."""
     if span.outside[a] < _SMALLEST * span.square[a] or span.outside[a] <= 0.0:
         return n, 0.0
-    M = gram.shape[0]
+    M = span.outside.shape[0]
     root = 1.0 / math.sqrt(span.outside[a])
+    new, products = span.inside[n], span.products[a]
     for j in range(M):
-        span.inside[n, j] = gram[a, j]
-    for k in range(n):
-        z = span.inside[k, a]
+        new[j] = products[j]
+    whole = n - n % 4
+    # Four directions at a time, so that the new one is written to memory a quarter as often.
+    for k in range(0, whole, 4):
+        b, c, d, e = span.inside[k], span.inside[k + 1], span.inside[k + 2], span.inside[k + 3]
+        x, y, z, w = b[a], c[a], d[a], e[a]
         for j in range(M):
-            span.inside[n, j] -= z * span.inside[k, j]
+            new[j] -= x * b[j] + y * c[j] + z * d[j] + w * e[j]
+    for k in range(whole, n):
+        b = span.inside[k]
+        x = b[a]
+        for j in range(M):
+            new[j] -= x * b[j]
     along = span.moment[a] * root
     for j in range(M):
-        z = span.inside[n, j] * root
-        span.inside[n, j] = z
+        z = new[j] * root
+        new[j] = z
         span.moment[j] -= along * z
         span.outside[j] -= z * z
     return n + 1, along * along
@@ -130,24 +213,27 @@ def _add_direction(gram, span, n, a):
 
 @njit(**INNER)
 def _make_span(columns, chosen, size, span):
-    """Project all columns on a set; returns the squared residual."""
-    for j in range(columns.gram.shape[0]):
+    """Project all columns on a set, whose products are stored; returns the squared residual."""
+    for j in range(span.outside.shape[0]):
         span.moment[j] = columns.moment[j]
         span.outside[j] = span.square[j]
     rss = columns.square
     n = 0
     for i in range(size):
-        n, fall = _add_direction(columns.gram, span, n, chosen[i])
+        n, fall = _add_direction(span, n, chosen[i])
         rss -= fall
     for i in range(size):
-        if columns.tangent[chosen[i]] >= 0:
-            n, fall = _add_direction(columns.gram, span, n, columns.tangent[chosen[i]])
+        tangent = _tangent(columns, chosen[i])
+        if tangent >= 0:
+            n, fall = _add_direction(span, n, tangent)
             rss -= fall
-    for i in range(span.column.shape[0]):
+    n_columns, n_pairs = span.gain.shape[0], span.mixed.shape[0]
+    for i in range(n_pairs):
         span.mixed[i] = span.product[i]
     for k in range(n):
-        for i in range(span.column.shape[0]):
-            span.mixed[i] -= span.inside[k, span.column[i]] * span.inside[k, span.tangent[i]]
+        inside = span.inside[k]
+        for i in range(n_pairs):
+            span.mixed[i] -= inside[i] * inside[n_columns + i]
     return rss
 
 
@@ -161,6 +247,7 @@ def _push(pool, key, chosen, size, length):
         if pool.key[place] == key:
             if length < pool.length[place]:
                 pool.length[place] = length
+                pool.extended[place] = False
                 for i in range(size):
                     pool.columns[place, i] = chosen[i]
                 return place
@@ -174,9 +261,50 @@ def _push(pool, key, chosen, size, length):
     pool.key[place] = key
     pool.size[place] = size
     pool.length[place] = length
+    pool.extended[place] = False
     for i in range(size):
         pool.columns[place, i] = chosen[i]
     return place
+
+
+@njit(**INNER)
+def _place(pool, key, chosen, size):
+    """The place of the set in the pool, -1 if it is not there or with other columns."""
+    mask = np.uint64(pool.table.shape[0] - 1)
+    slot = key & mask
+    while pool.table[slot] >= 0:
+        place = pool.table[slot]
+        if pool.key[place] == key:
+            for i in range(size):
+                there = False
+                for j in range(size):
+                    there = there or pool.columns[place, j] == chosen[i]
+                if not there:
+                    return -1
+            return place
+        slot = (slot + np.uint64(1)) & mask
+    return -1
+
+
+@njit(**INNER)
+def _gains(span):
+    """Write the fall of the squared residual by each column, with its tangent, to the span."""
+    n_columns = span.gain.shape[0]
+    outside, moment, mixed, gain = span.outside, span.moment, span.mixed, span.gain
+    tangent_outside, tangent_moment, tangent_square = outside[n_columns:], moment[n_columns:], span.square[n_columns:]
+    # Without branches, so that the loops run in vector registers: what is divided by zero is not chosen.
+    for j in range(n_columns):
+        fall = moment[j] * moment[j] / outside[j]
+        gain[j] = fall if outside[j] >= _SMALLEST else 0.0
+    for j in range(mixed.shape[0]):
+        steep = mixed[j] / outside[j]
+        left = tangent_outside[j] - mixed[j] * steep
+        rest = tangent_moment[j] - moment[j] * steep
+        slope = rest / left
+        near = abs(slope) < abs(moment[j] / outside[j] - slope * steep)  # within a factor e of the grid
+        free = (left > _SMALLEST_TANGENT * tangent_square[j]) & (outside[j] >= _SMALLEST)
+        fall = rest * slope
+        gain[j] += fall if near & free else 0.0
 
 
 @njit(**INNER)
@@ -184,35 +312,18 @@ def _extend(columns, options, count_cost, pool, span, rss, chosen, size, key, co
             best_column, top, touched, n_touched):  # fmt: skip
     """Push the best extensions of a set to the pool; returns the number of touched places."""
     n_terms = columns.key.shape[0]
+    n_rows = columns.rows.shape[1]
     for i in range(n_terms):
-        best[i] = np.inf
         least_left[i] = np.inf
-    outside, moment, gain = span.outside, span.moment, span.gain
-    for j in range(gain.shape[0]):
-        gain[j] = moment[j] * moment[j] / outside[j] if outside[j] >= _SMALLEST else 0.0
-    for i in range(span.column.shape[0]):
-        j, s = span.column[i], span.tangent[i]
-        if outside[j] < _SMALLEST:
-            continue
-        mixed = span.mixed[i]
-        left = outside[s] - mixed * mixed / outside[j]
-        if left > _SMALLEST_TANGENT * span.square[s]:
-            rest = moment[s] - moment[j] * mixed / outside[j]
-            slope = rest / left
-            if abs(slope) < abs((moment[j] - slope * mixed) / outside[j]):  # within a factor e of the grid
-                gain[j] += rest * rest / left
+    _gains(span)
     for j in range(columns.term.shape[0]):
-        if columns.cost[j] == np.inf:
-            continue
         term = columns.term[j]
         left = max(rss - span.gain[j], options.floor)
-        if left >= least_left[term]:  # saves most of the logarithms
-            continue
-        least_left[term] = left
-        score = options.n_rows * math.log(left / options.n_rows) + columns.cost[j]
-        if score < best[term]:
-            best[term] = score
+        if left < least_left[term]:
+            least_left[term] = left
             best_column[term] = j
+    for i in range(n_terms):
+        best[i] = least_left[i] * columns.weight[i]
     for i in range(size):
         best[columns.term[chosen[i]]] = np.inf
     found = 0
@@ -227,22 +338,21 @@ def _extend(columns, options, count_cost, pool, span, rss, chosen, size, key, co
         if found < branches:
             found += 1
     for i in range(found):
-        chosen[size] = best_column[top[i]]
-        place = _push(pool, key ^ columns.key[top[i]], chosen, size + 1, best[top[i]] + cost + count_cost[size + 1])
+        term = top[i]
+        chosen[size] = best_column[term]
+        length = n_rows * math.log(least_left[term] / n_rows) + columns.cost[term] + cost + count_cost[size + 1]
+        place = _push(pool, key ^ columns.key[term], chosen, size + 1, length)
         if place >= 0 and n_touched < touched.shape[0]:
             touched[n_touched] = place
             n_touched += 1
     return n_touched
 
 
-@njit(**KERNEL)
-def select_terms(columns, count_cost, options, pool):
-    """Fill the pool with sets of columns, the best of each set of terms.
-
-    count_cost [depth + 1] is the description length of the number of terms of a set.
-    """
+@njit(**INNER)
+def _fill(columns, count_cost, options, pool, span):
+    """Fill the pool with sets of columns, the best of each set of terms."""
     n_terms = columns.key.shape[0]
-    span = _empty_span(columns, options.depth)
+    n_rows = columns.rows.shape[1]
     least_left = np.zeros(n_terms)
     best = np.zeros(n_terms)
     best_column = np.zeros(n_terms, np.int64)
@@ -254,14 +364,19 @@ def select_terms(columns, count_cost, options, pool):
     least = np.inf
     for size in range(options.depth):
         n_touched = 0
+        n_wanted = 0
+        for i in range(n_level):
+            n_wanted = _want(columns, span, pool.columns[level[i]], size, n_wanted)
+        _multiply(columns.rows, span, n_wanted)
         for i in range(n_level):
             key = np.uint64(0)
             cost = 0.0
             if size > 0:
                 key = pool.key[level[i]]
+                pool.extended[level[i]] = True
                 for j in range(size):
                     chosen[j] = pool.columns[level[i], j]
-                    cost += columns.cost[chosen[j]]
+                    cost += columns.cost[columns.term[chosen[j]]]
             rss = _make_span(columns, chosen, size, span)
             n_touched = _extend(
                 columns, options, count_cost, pool, span, rss, chosen, size, key, cost, options.branches,
@@ -309,13 +424,84 @@ def select_terms(columns, count_cost, options, pool):
                         key ^= columns.key[columns.term[pool.columns[place, j]]]
                     else:
                         chosen[size] = pool.columns[place, j]
-                        cost += columns.cost[chosen[size]]
+                        cost += columns.cost[columns.term[chosen[size]]]
                         size += 1
+                same = _place(pool, key, chosen, size)
+                if size == 0 or (same >= 0 and pool.extended[same]):
+                    continue
+                _multiply(columns.rows, span, _want(columns, span, chosen, size, 0))
                 rss = _make_span(columns, chosen, size, span)
-                if size > 0:
-                    length = options.n_rows * math.log(max(rss, options.floor) / options.n_rows) + cost
-                    _push(pool, key, chosen, size, length + count_cost[size])
+                length = n_rows * math.log(max(rss, options.floor) / n_rows) + cost
+                _push(pool, key, chosen, size, length + count_cost[size])
+                same = _place(pool, key, chosen, size)
+                if same >= 0:
+                    pool.extended[same] = True
                 _extend(
                     columns, options, count_cost, pool, span, rss, chosen, size, key, cost, options.swap_branches,
                     least_left, best, best_column, top, touched, 0,
                 )  # fmt: skip
+
+
+@njit(**INNER)
+def _list(pool, options, problem, out):
+    """Write the shortest sets of the pool, of equal ones the first, to out."""
+    columns, size, length = out.columns[problem], out.size[problem], out.length[problem]
+    top = np.zeros(options.listed, np.int64)
+    found = 0
+    for i in range(pool.count[0]):
+        if pool.size[i] < options.fewest or not pool.length[i] < np.inf:
+            continue
+        if found == options.listed and pool.length[i] >= pool.length[top[found - 1]]:
+            continue
+        place = found if found < options.listed else found - 1
+        while place > 0 and pool.length[top[place - 1]] > pool.length[i]:
+            top[place] = top[place - 1]
+            place -= 1
+        top[place] = i
+        if found < options.listed:
+            found += 1
+    for k in range(found):
+        size[k] = pool.size[top[k]]
+        length[k] = pool.length[top[k]]
+        for j in range(size[k]):
+            columns[k, j] = pool.columns[top[k], j]
+    out.count[problem] = found
+
+
+@njit(**KERNEL)
+def select_terms(choices, options, out):
+    """Write the shortest sets of columns of each problem, the best of each set of terms, to out."""
+    pool = _empty_pool(options)
+    span = _empty_span(choices, options)
+    moment = np.zeros(choices.rows.shape[1])
+    weight = np.zeros(choices.cost.shape[1])
+    for problem in range(choices.rows.shape[0]):
+        rows = choices.rows[problem]
+        columns = _Columns(
+            rows, moment, _product(choices.y, choices.y), choices.term, choices.cost[problem], weight,
+            choices.key,
+        )  # fmt: skip
+        for j in range(rows.shape[0]):
+            moment[j] = _product(rows[j], choices.y)
+            span.square[j] = _product(rows[j], rows[j])
+            span.stored[j] = False
+        for i in range(span.product.shape[0]):
+            span.product[i] = _product(rows[i], rows[span.gain.shape[0] + i])
+        for i in range(weight.shape[0]):
+            weight[i] = math.exp(choices.cost[problem, i] / rows.shape[1])
+        pool.count[0] = 0
+        for slot in range(pool.table.shape[0]):
+            pool.table[slot] = -1
+        _fill(columns, choices.count_cost[problem], options, pool, span)
+        _list(pool, options, problem, out)
+
+
+def shortest_sets(choices: Choices, options: BeamOptions) -> Listed:
+    """The shortest sets of columns of each problem."""
+    problems, listed = len(choices.rows), options.listed
+    out = Listed(
+        np.zeros(problems, np.int64), np.zeros((problems, listed, options.depth), np.int64),
+        np.zeros((problems, listed), np.int64), np.full((problems, listed), np.inf),
+    )  # fmt: skip
+    select_terms(choices, options, out)
+    return out

@@ -108,18 +108,29 @@ def _evaluate(programs, owner, x, grid, largest, R, values):
 
 
 @njit(**KERNEL)
-def integrate_terms(programs, owner, x, grid, largest, out):
-    """Write the integrals of every term to out [column, depth, sample]; zeros where a term is not below `largest`.
+def integrate_terms(programs, owner, x, grid, largest, depth, sample, out, size):
+    """Write the integrals of every term at these depths and samples to out [column, depth, sample].
 
-    Column c is program owner[c] with the first constants of x[c].
+    Column c is program owner[c] with the first constants of x[c]. size[c] receives the largest absolute integral at any
+    depth and sample; it is infinite, and the integrals zero, where a term is not below `largest` everywhere.
     """
     R = np.zeros((programs.n_registers, WIDE))
     values = np.empty((1, grid.t.shape[0]))
+    integrals = np.zeros((grid.n_depths, grid.node.shape[0]))
     for c in range(owner.shape[0]):
-        if _evaluate(programs, owner[c], x[c], grid, largest, R, values):
-            _integrals(values[0], grid, out[c])
-        else:
+        if not _evaluate(programs, owner[c], x[c], grid, largest, R, values):
             out[c] = 0.0
+            size[c] = np.inf
+            continue
+        _integrals(values[0], grid, integrals)
+        most = 0.0
+        for i in range(integrals.shape[0]):
+            for j in range(integrals.shape[1]):
+                most = max(most, abs(integrals[i, j]))
+        size[c] = most
+        for i in range(depth.shape[0]):
+            for j in range(sample.shape[0]):
+                out[c, i, j] = integrals[depth[i], sample[j]]
 
 
 @njit(**KERNEL)
@@ -161,39 +172,98 @@ def _least_squares(A, k, y, weights, normal, moment, factor, held):
     return total
 
 
-@njit(**KERNEL)
-def fit_row(programs, terms, x, grid, rows, y, lower, upper, max_iterations):
-    """Coefficients and inner constants of a sum of terms that explain the whitened rows y: (coefficients, rss).
+class Sums(NamedTuple):
+    """Sums of terms to be fitted, one after the other: sum i has the places first[i] to first[i + 1]."""
 
-    x [term, constant] holds initial guesses of the constants inside the terms and receives their values, which stay
-    between lower and upper. Gauss-Newton with damping on the inner constants; the coefficients are projected out.
-    """
+    first: np.ndarray  # int64 [sum + 1]
+    term: np.ndarray  # int64 [place]
+    column: np.ndarray  # int64 [place] the column of which x are the constants, -1 = none
+    x: np.ndarray  # [place, constant] guesses of the constants inside the term, which receive their values
+    weight: np.ndarray  # [place] receives the coefficient
+    rss: np.ndarray  # [sum] receives the squared residual, infinite if a term is not defined
+
+
+class Integrated(NamedTuple):
+    """Columns that are integrated already, at the places that are needed."""
+
+    integrals: np.ndarray  # [column, depth, sample]
+    size: np.ndarray  # [column] infinite if it is not defined
+    rows: Rows  # the rows for these places
+
+
+class _Room(NamedTuple):
+    """Room for the fit of one sum."""
+
+    R: np.ndarray
+    values: np.ndarray
+    integrals: np.ndarray
+    A: np.ndarray  # [term, then derivatives by the constants inside; row]
+    trial: np.ndarray
+    moved: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    weights: np.ndarray
+    both: np.ndarray
+    normal: np.ndarray
+    moment: np.ndarray
+    small_normal: np.ndarray
+    small_moment: np.ndarray
+    factor: np.ndarray
+    held: np.ndarray
+
+
+@njit(**INNER)
+def _room(programs, sums, grid, n_rows):
+    """Room for the largest sum."""
+    most_terms = 0
+    most = 0
+    for i in range(sums.first.shape[0] - 1):
+        k = sums.first[i + 1] - sums.first[i]
+        q = 0
+        for place in range(sums.first[i], sums.first[i + 1]):
+            q += programs.p[sums.term[place]]
+        most_terms = max(most_terms, k)
+        most = max(most, k + q)
+    C = sums.x.shape[1]
+    return _Room(
+        np.zeros((programs.n_registers, WIDE)), np.empty((1, grid.t.shape[0])),
+        np.zeros((grid.n_depths, grid.node.shape[0])), np.zeros((most, n_rows)), np.zeros((most_terms, n_rows)),
+        np.zeros((most_terms, C)), np.zeros((most_terms, C)), np.zeros((most_terms, C)), np.zeros(most),
+        np.zeros(most), np.zeros((most, most)), np.zeros(most), np.zeros((most, most)), np.zeros(most),
+        np.zeros((most, most)), np.zeros(most, np.bool_),
+    )  # fmt: skip
+
+
+@njit(**INNER)
+def _fit_sum(programs, terms, columns, x, grid, rows, integrated, y, max_iterations, room):
+    """Fit one sum; returns its squared residual, the coefficients in room.weights."""
     k = terms.shape[0]
     N = y.shape[0]
-    q = 0
+    A, trial, moved, weights, both = room.A, room.trial, room.moved, room.weights, room.both
+    normal, moment, factor, held = room.normal, room.moment, room.factor, room.held
+    size = k
     for i in range(k):
-        q += programs.p[terms[i]]
-    R = np.zeros((programs.n_registers, WIDE))
-    values = np.empty((1, grid.t.shape[0]))
-    integrals = np.zeros((grid.n_depths, grid.node.shape[0]))
-    A = np.zeros((k + q, N))
-    trial = np.zeros((k, N))
-    moved = x.copy()
-    size = k + q
-    weights = np.zeros(size)
-    both = np.zeros(size)
-    normal = np.zeros((size, size))
-    moment = np.zeros(size)
-    factor = np.zeros((size, size))
-    held = np.zeros(size, np.bool_)
-    for i in range(k):
-        if not _evaluate(programs, terms[i], x[i], grid, 1e12, R, values):
-            return weights[:k], np.inf
-        _integrals(values[0], grid, integrals)
-        _whitened(integrals, rows, A[i])
+        size += programs.p[terms[i]]
+        c = columns[i]
+        if c >= 0:
+            if not integrated.size[c] < np.inf:
+                return np.inf
+            _whitened(integrated.integrals[c], integrated.rows, A[i])
+        else:
+            if not _evaluate(programs, terms[i], x[i], grid, 1e12, room.R, room.values):
+                return np.inf
+            _integrals(room.values[0], grid, room.integrals)
+            _whitened(room.integrals, rows, A[i])
     rss = _least_squares(A, k, y, weights, normal, moment, factor, held)
-    if q == 0:
-        return weights[:k], rss
+    if size == k:
+        return rss
+    for i in range(k):
+        for j in range(x.shape[1]):
+            moved[i, j] = x[i, j]
+            room.lower[i, j] = min(x[i, j] * 20.0, x[i, j] / 20.0)
+            room.upper[i, j] = max(x[i, j] * 20.0, x[i, j] / 20.0)
+        for r in range(N):
+            trial[i, r] = A[i, r]
     damping = 1e-2
     for _ in range(max_iterations):
         # Derivatives by the inner constants stand below the columns.
@@ -202,11 +272,11 @@ def fit_row(programs, terms, x, grid, rows, y, lower, upper, max_iterations):
             for j in range(programs.p[terms[i]]):
                 step = 1e-4 * max(abs(x[i, j]), 1e-6)
                 moved[i, j] = x[i, j] + step
-                sound = _evaluate(programs, terms[i], moved[i], grid, 1e12, R, values)
+                sound = _evaluate(programs, terms[i], moved[i], grid, 1e12, room.R, room.values)
                 moved[i, j] = x[i, j]
                 if sound:
-                    _integrals(values[0], grid, integrals)
-                    _whitened(integrals, rows, A[place])
+                    _integrals(room.values[0], grid, room.integrals)
+                    _whitened(room.integrals, rows, A[place])
                     for r in range(N):
                         A[place, r] = (A[place, r] - A[i, r]) / step * weights[i]
                 else:
@@ -235,16 +305,18 @@ def fit_row(programs, terms, x, grid, rows, y, lower, upper, max_iterations):
             place = k
             sound = True
             for i in range(k):
+                if programs.p[terms[i]] == 0:
+                    continue
                 for j in range(programs.p[terms[i]]):
-                    moved[i, j] = min(max(x[i, j] + both[place], lower[i, j]), upper[i, j])
+                    moved[i, j] = min(max(x[i, j] + both[place], room.lower[i, j]), room.upper[i, j])
                     place += 1
-                sound = sound and _evaluate(programs, terms[i], moved[i], grid, 1e12, R, values)
+                sound = sound and _evaluate(programs, terms[i], moved[i], grid, 1e12, room.R, room.values)
                 if sound:
-                    _integrals(values[0], grid, integrals)
-                    _whitened(integrals, rows, trial[i])
+                    _integrals(room.values[0], grid, room.integrals)
+                    _whitened(room.integrals, rows, trial[i])
             new = np.inf
             if sound:
-                new = _least_squares(trial, k, y, both, normal[:k, :k].copy(), moment.copy(), factor, held)
+                new = _least_squares(trial, k, y, both, room.small_normal, room.small_moment, factor, held)
             if new < rss:
                 gain = (rss - new) / rss
                 rss = new
@@ -262,4 +334,21 @@ def fit_row(programs, terms, x, grid, rows, y, lower, upper, max_iterations):
             damping *= 8.0
         if gain < 1e-3:
             break
-    return weights[:k], rss
+    return rss
+
+
+@njit(**KERNEL)
+def fit_sums(programs, sums, grid, rows, integrated, y, max_iterations):
+    """Fit coefficients and inner constants of each sum of terms, so that it explains the whitened rows y.
+
+    The inner constants stay within a factor of 20 of their guesses. Gauss-Newton with damping on them; the coefficients
+    are projected out.
+    """
+    room = _room(programs, sums, grid, y.shape[0])
+    for i in range(sums.first.shape[0] - 1):
+        own = slice(sums.first[i], sums.first[i + 1])
+        sums.rss[i] = _fit_sum(
+            programs, sums.term[own], sums.column[own], sums.x[own], grid, rows, integrated, y, max_iterations, room
+        )
+        for j in range(sums.first[i + 1] - sums.first[i]):
+            sums.weight[sums.first[i] + j] = room.weights[j]
