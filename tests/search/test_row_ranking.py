@@ -13,13 +13,14 @@ from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
+from lgf.language.system_language import unrestricted
 from lgf.search.proposers.components import ComponentSettings
 from lgf.search.systems.component import Component
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.language import system_language
 from lgf.search.systems.row_evidence import N_FEATURES, TermValues
 from lgf.search.systems.row_ranking import load_row_ranking
-from lgf.search.systems.term_grid import make_term_grid
+from lgf.search.systems.term_grid import GridSettings, make_term_grid
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 
@@ -92,7 +93,8 @@ def test_shares_are_the_sizes_of_terms_beside_the_slope(hares):
     product = read_expression("hare*lynx", hares.frame), Variable("hare").symbol
     plainly = Component(product, (-0.4, 1.1), ((), ()))
     over = Component(product, (-0.4, 1.1), ((), ()), read_expression("1 + C*hare", hares.frame), (0.2,))
-    shares = TermValues(hares).shares(0, [plainly, over])
+    terms = make_term_grid(unrestricted(GRAMMAR, hares.frame), hares, GridSettings(n_terms=20))
+    shares = TermValues(hares, terms).shares(0, [plainly, over])
     for row, divisor in zip(shares, (1.0, 1 + 0.2 * x), strict=True):
         a, b = -0.4 * x * y / divisor, 1.1 * x / divisor
         size, other = np.sqrt(np.mean(a**2)), np.sqrt(np.mean(b**2))

@@ -65,13 +65,22 @@ class DividedTerms:
         plain = [t.expression for t in self._language.terms(row) if n_constants(t.expression) == 0]
         return plain[: self._settings.numerators]
 
-    def whitened(self, filtered: Rows) -> np.ndarray:
-        """The whitened rows [choice, numerator, row]; `filtered` is for the needed places."""
+    def whitened(self, filtered: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """(whitened rows of length 1 [choice, numerator, row], their lengths, infinite where they vanish).
+
+        `filtered` is for the needed places.
+        """
         out = np.empty((len(self._integrals), len(filtered.sample)))
         whiten(self._integrals, filtered, out)
-        return out.reshape(len(self._choices), len(self._numerators), len(filtered.sample))
+        out = out.reshape(len(self._choices), len(self._numerators), len(filtered.sample))
+        sizes = np.sqrt(np.einsum("ijk,ijk->ij", out, out))
+        sizes = np.where(sizes > 1e-9 * sizes.max(axis=1, initial=1e-300, keepdims=True), sizes, np.inf)
+        out /= sizes[:, :, None]
+        return out, sizes
 
-    def selected(self, row: int, whitened: np.ndarray, y: np.ndarray, floor: float) -> list[tuple[float, Component]]:
+    def selected(
+        self, row: int, whitened: np.ndarray, sizes: np.ndarray, y: np.ndarray, floor: float
+    ) -> list[tuple[float, Component]]:
         """(description length without the determinant, component) of the best right-hand sides, best first."""
         settings, language = self._settings, self._language
         n = len(y)
@@ -80,13 +89,10 @@ class DividedTerms:
         possible = np.flatnonzero(np.isfinite(count_cost[:, 2:]).any(axis=1))
         if not len(possible):
             return []
-        sizes = np.sqrt(np.einsum("ijk,ijk->ij", whitened, whitened))[possible]
-        sound = sizes > 1e-9 * sizes.max(axis=1, initial=1e-300, keepdims=True)
-        cost = np.where(sound, math.log(n) + 2 * math.log(2) * bits, np.inf)
+        cost = np.where(sizes[possible] < np.inf, math.log(n) + 2 * math.log(2) * bits, np.inf)
         found = shortest_sets(
             Choices(
-                whitened[possible] / np.where(sound, sizes, 1.0)[:, :, None], y, np.arange(len(bits)), cost,
-                count_cost[possible], self._keys,
+                whitened[possible], y, np.arange(len(bits)), cost, count_cost[possible], self._keys
             ),
             # A single term over a divisor is a term of the language by itself.
             BeamOptions(
@@ -101,7 +107,9 @@ class DividedTerms:
             key = frozenset(chosen), self._choices[number][0]
             if key not in best:
                 length = float(found.length[choice[i], place[i]])
-                best[key] = length, self._component(row, length, number, chosen, whitened[number], y)
+                columns = whitened[number, chosen]  # the selection leaves none that the others explain
+                coefficients = np.linalg.solve(columns @ columns.T, columns @ y) / sizes[number, chosen]
+                best[key] = length, self._component(row, length, number, chosen, coefficients)
             if len(best) == settings.listed:
                 break
         return list(best.values())
@@ -114,11 +122,9 @@ class DividedTerms:
         return np.array(costs).reshape(-1, depth + 1)
 
     def _component(
-        self, row: int, length: float, number: int, chosen: Sequence[int], whitened: np.ndarray, y: np.ndarray
+        self, row: int, length: float, number: int, chosen: Sequence[int], coefficients: np.ndarray
     ) -> Component:
         divisor, values = self._choices[number]
-        columns = whitened[list(chosen)]  # the selection leaves no column that others explain
-        coefficients = np.linalg.solve(columns @ columns.T, columns @ y)
         by_term = {self._numerators[c]: float(v) for c, v in zip(chosen, coefficients, strict=True)}
         terms = self._language.rows[row].ordered(by_term)
         inner = ((),) * len(terms)
@@ -128,7 +134,8 @@ class DividedTerms:
 def _integrals(values: np.ndarray, grid: Grid, needed: Needed) -> np.ndarray:
     """The integrals [column, depth, sample] of values [..., node] at the needed places; 0 of values too large."""
     values = values.reshape(-1, values.shape[-1])
-    values[~(np.abs(values).max(axis=1, initial=0.0) < 1e12)] = 0.0
+    # NaN fails the comparison.
+    values[~((values.max(axis=1, initial=0.0) < 1e12) & (values.min(axis=1, initial=0.0) > -1e12))] = 0.0
     out = np.zeros((len(values), grid.n_depths, len(grid.node)))
     integrate_values(values, grid, out)
     return needed.of(out)

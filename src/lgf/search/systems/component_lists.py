@@ -71,7 +71,7 @@ class ComponentSelection:
 
     def evidence(self, rows: Sequence[int]) -> dict[int, RowEvidence]:
         """For each of these rows its right-hand sides, and the cheapest of the language, with what is known of them."""
-        along = TermValues(self._target)
+        along = TermValues(self._target, self._terms)
         evidence = {row: self._evidence(row, found, along) for row, found in self._by_noise(rows, KAPPAS).items()}
         return evidence | {row: certain(known) for row, known in self._known(rows).items()}
 
@@ -132,7 +132,7 @@ class ComponentSelection:
 
         def selected(job: tuple[int, bool]) -> list[Described]:
             row, over = job
-            return self._over(row, kappa, divided) if over else self._selected(row, kappa, *columns)
+            return self._over(row, kappa, *divided) if over else self._selected(row, kappa, *columns)
 
         parts = iter(self._spread(selected, [(row, over) for row in rows for over in (False, True)]))
         return [sorted([*next(parts), *next(parts)], key=lambda pair: pair[0]) for _ in rows]
@@ -181,11 +181,11 @@ class ComponentSelection:
                 sets.append(chosen.tolist())
         return self._fits.fitted(row, kappa, sets)
 
-    def _over(self, row: int, kappa: float, divided: np.ndarray) -> list[Described]:
+    def _over(self, row: int, kappa: float, divided: np.ndarray, sizes: np.ndarray) -> list[Described]:
         """(description length, component) of right-hand sides with a common denominator."""
         required = set(self._language.rows[row].required)
         _, _, log_determinant = self._fits.filtered(row, kappa)
-        selected = self._divided.selected(row, divided, self._fits.explained(row, kappa), self._fits.floors[row])
+        selected = self._divided.selected(row, divided, sizes, self._fits.explained(row, kappa), self._fits.floors[row])
         return [(length + log_determinant, c) for length, c in selected if required <= set(c.terms)]
 
 

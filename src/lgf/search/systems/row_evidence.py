@@ -10,7 +10,7 @@ The features of a right-hand side are free of units and the same for every row, 
   are a sign of an imitation, which the description length does not see.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from lgf.expression.numeric import evaluate_known
 from lgf.expression.tree import ONE, Expression
 from lgf.fit.target import Target
 from lgf.search.systems.component import Component
+from lgf.search.systems.term_grid import TermGrid
+from lgf.solver.kernels.machine import BLOCK, evaluate_each
 
 _FARTHEST, _FAR = 500.0, 60.0  # distances in description length are not told apart beyond these
 _MOST_BITS = 60.0
@@ -29,6 +31,10 @@ _RIDGE = 1e-8
 KAPPAS = (0.0, 10.0, 100.0)
 """The noise models of which the evidence is made."""
 N_FEATURES = 11 + 2 * len(KAPPAS)
+
+
+_Valued = tuple[Expression, tuple[float, ...]]
+"""A term or divisor with the constants inside it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +49,10 @@ class RowEvidence:
 class TermValues:
     """The values of terms along the smoothed states, each computed once for all rows."""
 
-    def __init__(self, target: Target):
-        self._target = target
-        self._known = target.known_values
-        self._place: dict[tuple[Expression, tuple[float, ...]], int] = {}
-        self._values: list[np.ndarray] = []
+    def __init__(self, target: Target, terms: TermGrid):
+        self._target, self._terms = target, terms
+        self._place: dict[_Valued, int] = {}
+        self._values = np.zeros((0, len(target.t)))
 
     def shares(self, row: int, components: Sequence[Component]) -> np.ndarray:
         """Sizes of terms relative to the slope of the row, as logarithms [component, 5].
@@ -57,49 +62,59 @@ class TermValues:
         """
         slope = self._target.columns[self._target.frame.dimension + row]
         size = max(float(np.sqrt(np.mean(slope**2))), 1e-300)
-        out = np.empty((len(components), 5))
+        self._evaluate(dict.fromkeys(valued for c in components for valued in _valued(c)))
         alike: dict[tuple[int, bool], list[int]] = {}
         for i, c in enumerate(components):
             alike.setdefault((len(c.terms), c.divisor != ONE), []).append(i)
-        for (n, _), some in alike.items():
-            summands = self._summands([components[i] for i in some])
-            products = summands @ summands.swapaxes(1, 2) / len(slope)
-            sizes = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
+        every = np.vstack([self._values, slope])
+        products = every @ every.T / len(slope)  # of all terms and the slope: most components need no more
+        out = np.empty((len(components), 5))
+        for (n, divided), some in alike.items():
+            place = np.array([[self._place[v] for v in _valued(components[i])] for i in some])
+            coefficients = np.array([components[i].coefficients for i in some])
+            if divided:
+                with np.errstate(all="ignore"):
+                    summands = coefficients[:, :, None] * self._values[place[:, 1:]] / self._values[place[:, :1]]
+                summands[~np.isfinite(summands)] = 0.0
+                gram, moment = summands @ summands.swapaxes(1, 2) / len(slope), summands @ slope / len(slope)
+            else:
+                gram = products[place[:, :, None], place[:, None, :]] * coefficients[:, :, None]
+                gram, moment = gram * coefficients[:, None, :], products[place, -1] * coefficients
+            sizes = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+            left = np.sqrt(np.maximum(gram.sum(axis=(1, 2)) - 2.0 * moment.sum(axis=1) + products[-1, -1], 0.0))
             scale = 1.0 / np.maximum(sizes, 1e-300)
-            gram = products * scale[:, :, None] * scale[:, None, :] + _RIDGE * np.eye(n)
-            own = sizes / np.sqrt(np.diagonal(np.linalg.inv(gram), axis1=1, axis2=2))
-            left = summands.sum(axis=1) - slope
-            out[some] = np.column_stack(
-                [
-                    np.array([sizes.max(axis=1), sizes.min(axis=1), own.min(axis=1), own.max(axis=1)]).T / size
-                    + _LEAST_SHARE,
-                    np.sqrt(np.einsum("ij,ij->i", left, left) / len(slope)) / size + _LEAST_LEFT,
-                ]
-            )
-        return np.clip(np.log10(out), -4.0, 4.0)
+            inverse = np.linalg.inv(gram * scale[:, :, None] * scale[:, None, :] + _RIDGE * np.eye(n))
+            own = sizes / np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+            out[some] = np.column_stack([sizes.max(axis=1), sizes.min(axis=1), own.min(axis=1), own.max(axis=1), left])
+        least = [_LEAST_SHARE] * 4 + [_LEAST_LEFT]
+        return np.clip(np.log10(out / size + least), -4.0, 4.0)
 
-    def _summands(self, components: Sequence[Component]) -> np.ndarray:
-        """The summands [component, term, sample] of components with equally many, 0 where they are not finite.
+    def _evaluate(self, wanted: Iterable[_Valued]) -> None:
+        """Evaluates what was not evaluated before; 0 where a value is not finite."""
+        new = [valued for valued in wanted if valued not in self._place]
+        self._place |= {valued: len(self._values) + i for i, valued in enumerate(new)}
+        target, terms = self._target, self._terms
+        values = np.zeros((len(new), len(target.t)))
+        numbers = np.array([terms.position.get(term, -1) for term, _ in new], np.int64)
+        inside = np.zeros((len(new), terms.values.shape[1]))
+        for i, (term, inner) in enumerate(new):
+            if numbers[i] >= 0:
+                inside[i, : len(inner)] = inner
+            else:
+                values[i] = evaluate_known(term, target.known_values, inner)
+        known = numbers >= 0
+        blocks = np.zeros((-(-int(known.sum()) // BLOCK), len(target.t), BLOCK))
+        evaluate_each(
+            terms.programs, numbers[known], inside[known], target.t, target.columns, target.inputs, np.inf, blocks
+        )
+        values[known] = blocks.swapaxes(1, 2).reshape(-1, len(target.t))[: int(known.sum())]
+        self._values = np.vstack([self._values, np.where(np.isfinite(values), values, 0.0)])
 
-        All or none have a divisor.
-        """
-        above = [[self._along(*pair) for pair in zip(c.terms, c.inner, strict=True)] for c in components]
-        below = [self._along(c.divisor, c.others) for c in components if c.divisor != ONE]
-        values = np.array(self._values)
-        with np.errstate(all="ignore"):
-            summands = values[above] * np.array([c.coefficients for c in components])[:, :, None]
-            if below:
-                summands /= values[below][:, None]
-        summands[~np.isfinite(summands)] = 0.0
-        return summands
 
-    def _along(self, term: Expression, inner: tuple[float, ...]) -> int:
-        """The place of the values of a term with these constants."""
-        key = term, inner
-        if key not in self._place:
-            self._place[key] = len(self._values)
-            self._values.append(np.broadcast_to(evaluate_known(term, self._known, inner), self._target.t.shape))
-        return self._place[key]
+def _valued(component: Component) -> list[_Valued]:
+    """The divisor, if there is one, and the terms, each with the constants inside it."""
+    terms = list(zip(component.terms, component.inner, strict=True))
+    return terms if component.divisor == ONE else [(component.divisor, component.others), *terms]
 
 
 def certain(components: Sequence[Component]) -> RowEvidence:
