@@ -15,6 +15,7 @@ import numpy as np
 from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
 
+_INLINED = INNER | {"inline": "always"}  # with few columns a call takes as long as the function
 _SMALLEST = 1e-5  # part of a column outside the span of a set, below which it adds nothing
 _SMALLEST_TANGENT = 1e-4
 
@@ -237,7 +238,7 @@ def _make_span(columns, chosen, size, span):
     return rss
 
 
-@njit(**INNER)
+@njit(**_INLINED)
 def _push(pool, key, chosen, size, length):
     """The set's place in the pool, added or improved; -1 if it was there and no worse, or the pool is full."""
     mask = np.uint64(pool.table.shape[0] - 1)
@@ -286,7 +287,7 @@ def _place(pool, key, chosen, size):
     return -1
 
 
-@njit(**INNER)
+@njit(**_INLINED)
 def _gains(span):
     """Write the fall of the squared residual by each column, with its tangent, to the span."""
     n_columns = span.gain.shape[0]
@@ -307,7 +308,7 @@ def _gains(span):
         gain[j] += fall if near & free else 0.0
 
 
-@njit(**INNER)
+@njit(**_INLINED)
 def _extend(columns, options, count_cost, pool, span, rss, chosen, size, key, cost, branches, least_left, best,
             best_column, top, touched, n_touched):  # fmt: skip
     """Push the best extensions of a set to the pool; returns the number of touched places."""
