@@ -153,8 +153,14 @@ def system_efficiency_section(lines: list[dict[str, Any]]) -> str:
         "*Enumeration* takes whole systems by their bits, *missing terms* goes on from the first system of the lists "
         "by linear responses, *lists* combines the right-hand sides that are selected for each row and does nothing "
         "else, and *ranked* says that the first lists are ordered by the "
-        "[trained ranking](systems.md#how-a-system-is-found).\n\n"
+        "[trained ranking](systems.md#how-a-system-is-found)."
     )
+    if len({way["runs"] for way in found["methods"].values()}) > 1:
+        text += (
+            " Ways with fewer runs have fewer noise draws and were run by an earlier version, with slower lists; *fewer* "
+            "compares equal runs."
+        )
+    text += "\n\n"
     text += _worth(found["methods"], SYSTEM_BASE, "the ranking is") + _ways(found["methods"])
     return text + "\n\n" + _by_problem(found) + "\n"
 
