@@ -157,8 +157,8 @@ def system_efficiency_section(lines: list[dict[str, Any]]) -> str:
     )
     if len({way["runs"] for way in found["methods"].values()}) > 1:
         text += (
-            " Ways with fewer runs have fewer noise draws and were run by an earlier version, with slower lists; *fewer* "
-            "compares equal runs."
+            " Ways with fewer runs have fewer noise draws and were run by an earlier version, with slower lists; "
+            "*fewer* compares equal runs."
         )
     text += "\n\n"
     text += _worth(found["methods"], SYSTEM_BASE, "the ranking is") + _ways(found["methods"])
