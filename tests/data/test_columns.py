@@ -131,3 +131,20 @@ def test_one_row_per_state_is_told():
 def test_frame_of_mixed_orders():
     observation = Observation(T, np.column_stack([X, Y]), ("x", "y''"))
     assert Problem((observation,), Knowledge(order={"x": 1})).frames == (Frame((("x", 1), ("y", 2))),)
+
+
+def test_the_speed_of_a_motor_is_no_rate_of_its_current():
+    t = np.linspace(0.0, 8.0, 200)
+    current, angle = np.exp(-t) * np.cos(3 * t), 5 * np.sin(t) + t
+    speed = 5 * np.cos(t) + 1
+    table = {"time": t, "current": current, "speed": speed}
+    (observation,) = read_observations(table).observations
+    assert [str(v) for v in observation.columns] == ["current", "speed"]
+    (observation,) = observations_from_arrays(t, pd.DataFrame({"current": current, "speed": speed}))
+    assert [str(v) for v in observation.columns] == ["current", "speed"]
+    noise = np.random.default_rng(0).normal(size=(2, 200))
+    rate = {"time": t, "shaft": np.degrees(angle) + 20 * noise[0], "speed": speed + 0.3 + noise[1]}  # in rad/s
+    (observation,) = read_observations(rate).observations
+    assert [str(v) for v in observation.columns] == ["u", "u'"]
+    (observation,) = read_observations(table, derivative=[0, 1]).observations
+    assert [str(v) for v in observation.columns] == ["u", "u'"]

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from lgf.app.answers import Answers
 from lgf.data import Knowledge, Problem, Record, Table, make_inputs, read_observations
-from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
+from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles, measured_variables
 from lgf.data.column_variables import column_variables
 from lgf.data.times import days_and_clock
 from lgf.errors import LgfError
@@ -130,7 +130,11 @@ def derivatives(table: Table, uses: Sequence[ColumnUse]) -> list[int] | dict[str
 def variables(table: Table, uses: Sequence[ColumnUse]) -> dict[int, str]:
     """What each measured column was taken for, by position."""
     measured = [k for k, use in enumerate(uses) if use.role == "value"]
-    taken = column_variables([table.names[k] for k in measured], derivatives(table, uses)) if measured else ()
+    places = {
+        role: next((k for k, use in enumerate(uses) if use.role == role), None) for role in ("time", "experiment")
+    }
+    known = derivatives(table, uses)
+    taken = measured_variables(table, measured, known, False, places["time"], places["experiment"]) if measured else ()
     return {k: str(v) for k, v in zip(measured, taken, strict=True)}
 
 

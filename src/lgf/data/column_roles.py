@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.column_variables import DEFAULT_STATE, column_variables, plain_name, variable_name
+from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_name
 from lgf.data.levels import jumps_between_levels
 from lgf.data.noise import is_noise_alone
 from lgf.data.observation import LEAST_SAMPLES
+from lgf.data.rates import contradicts_rates
 from lgf.data.table import Table
 from lgf.data.times import days_and_clock
 from lgf.errors import LgfError, quoted
@@ -130,7 +131,7 @@ def guess_roles(
     if wide:
         variables = (_wide_variable(derivative),)
     else:
-        variables = column_variables([table.names[k] for k in values], derivative, by_name)
+        variables = measured_variables(table, values, derivative, by_name, time_position, positions["experiment"])
         _check_number(table, variables, guessed)
     for k, variable in zip(values, variables, strict=True) if derivative is None and not wide else ():
         if variable.derivative > 0:
@@ -150,6 +151,26 @@ def guess_roles(
         time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), positions["experiment"],
         positions["weight"], tuple(notes), clock, wide,
     )  # fmt: skip
+
+
+def measured_variables(
+    table: Table, values: Sequence[int], derivative: Any, by_name: bool, time: int | None, experiment: int | None
+) -> tuple[Variable, ...]:
+    """The variable of each of these columns: by `derivative`, else by its name, unless values contradict a guess."""
+    names = [table.names[k] for k in values]
+    variables = column_variables(names, derivative, by_name)
+    if derivative is not None or time is None or not names_leave_doubt(names):
+        return variables
+    if not all(table.is_numeric(k) for k in (time, *values)):
+        return variables
+    t, columns = table.columns[time], np.column_stack([table.columns[k] for k in values])
+    rows = [np.arange(len(t))]
+    if experiment is not None:
+        labels = np.asarray(table.columns[experiment], str)
+        rows = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    if contradicts_rates(t, columns, variables, rows):
+        return column_variables(names, [0] * len(names), by_name)
+    return variables
 
 
 def _is_renamed(column: str, name: str) -> bool:

@@ -132,6 +132,17 @@ def _rate(name: str) -> int:
     return _RATES.get(name) or _RATES.get(name.split("_")[0], 0)
 
 
+def names_leave_doubt(columns: Sequence[str]) -> bool:
+    """Whether a word such as speed stands beside a column that is no position by its name, such as a current.
+
+    >>> names_leave_doubt(["current", "speed"]), names_leave_doubt(["angle [deg]", "speed"])
+    (True, False)
+    """
+    names = [plain_name(column) for column in columns]
+    others = [name for name in names if not _rate(name) and name not in _LETTERS]
+    return any(map(_rate, names)) and not any(name.split("_")[0] in _DISPLACEMENTS for name in others)
+
+
 def _readings(name: str) -> list[tuple[str, int]]:
     """The (state, derivative) that this name may spell."""
     readings = []

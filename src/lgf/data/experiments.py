@@ -8,9 +8,10 @@ import numpy as np
 
 from lgf.data.column_roles import DEFAULT_INPUT, guess_roles
 from lgf.data.column_units import column_units
-from lgf.data.column_variables import DEFAULT_STATE, column_variables, state_variables
+from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, state_variables
 from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
 from lgf.data.quantities import initial_in_numbers
+from lgf.data.rates import contradicts_rates
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.data.times import read_times, times_as_numbers
 from lgf.data.wide_table import long_form
@@ -167,6 +168,9 @@ def _observation(
             table = read_table(values)
             columns = column_variables(table.names, derivative, by_name) if states is None else None
             values = np.column_stack([table.numbers(k) for k in range(len(table.names))])
+            doubt = columns is not None and derivative is None and names_leave_doubt(table.names)
+            if columns is not None and doubt and _contradicts(t, values, columns):
+                columns = column_variables(table.names, [0] * len(table.names), by_name)
         else:
             columns = None
         if isinstance(weights, Mapping):
@@ -178,6 +182,13 @@ def _observation(
         return replace(observation, inputs=make_inputs(forcing, observation.t))
     except LgfError as error:
         raise LgfError(f"{name}: {error}" if name else str(error)) from error
+
+
+def _contradicts(t: Any, values: np.ndarray, columns: Sequence[Variable]) -> bool:
+    """Whether the values show that a column is not the derivative that its name says."""
+    if np.shape(t) != (len(values),) or not np.issubdtype(np.asarray(t).dtype, np.number):
+        return False  # another error, which is told later
+    return contradicts_rates(np.asarray(t, float), values, columns, [np.arange(len(values))])
 
 
 def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -> tuple[Variable, ...]:
