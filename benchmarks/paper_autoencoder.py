@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import signal
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> None:
     """Trains on one thread, prints each epoch, and writes the figures of the recipe's name into the file."""
     torch.set_num_threads(1)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the seconds of this piece are recorded
     recipe = load_recipe(args.recipe)
     assert isinstance(recipe, Recipe)
     figures = measured(recipe, args.out, train=not args.measure)
