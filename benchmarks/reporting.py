@@ -100,7 +100,7 @@ def variants_section(rows: Sequence[dict[str, Any]]) -> str:
     return (
         "## Noise and samples\n\n"
         "`noise0.1` is 10 % noise in place of 5 %, `thin4` every fourth sample; the default's figures are those of the "
-        "same problems and noise draws, with 5 % noise and all samples.\n\n"
+        "same problems and noise draws, with 5 % noise and all samples. Seconds are of one processor.\n\n"
         f"{beside_default_table(rows)}\n\n![Variants](figures/variants.svg)\n"
     )
 
