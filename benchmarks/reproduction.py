@@ -86,6 +86,7 @@ def ladder(folder: Path = RESULTS) -> list[dict[str, Any]]:
                 {
                     "rung": rung,
                     "words": RUNGS[rung].words,
+                    "problems": sorted({problem for problem, _ in common}),
                     "runs": len(own),
                     "errors": mean_errors([x["errors"] for x in own]),
                     "exact": sum(x["exact"] for x in own),
@@ -150,7 +151,7 @@ def section(folder: Path = RESULTS) -> str:
         text += (
             "\n### From the paper to the default\n\n"
             "One part after the other is replaced by this project's; a rung has the parts of all rungs above it in the "
-            f"table. Problems of Benchmark 3, the same {rungs[0]['runs']} runs in every rung.\n\n"
+            f"table. The same {rungs[0]['runs']} runs in every rung: {', '.join(rungs[0]['problems'])}.\n\n"
             f"{markdown(LADDER_HEAD, body)}\n\n"
             "![From the paper to the default](figures/ladder.svg)\n"
         )
