@@ -146,7 +146,7 @@ def test_the_compiled_simplex_takes_the_steps_of_scipy(logistic, text):
     for iterations in (1, 2, 5, 20, 60):
         options = {"maxiter": iterations, "fatol": 1e-3, "xatol": 1e-2}
         theirs = minimize(loss, start, method="Nelder-Mead", options=options)
-        x, least, solves, _ = simplex_on_record(fitting, start, iterations, 1e-2, 1e-3)
+        x, least, solves = simplex_on_record(fitting, start, iterations, 1e-2, 1e-3)
         np.testing.assert_array_equal(x, theirs.x)
         assert least == theirs.fun
         assert solves >= theirs.nfev

@@ -7,19 +7,22 @@ from lgf.fit.trajectory_stage import on_window, simplex_on_record
 
 
 def nelder_mead(fitting: Fitting, start: np.ndarray, anew: bool = True) -> StageResult:
-    """The result of both stages; `anew` from 1 for every constant, else from those of the start."""
+    """The result of both stages; `anew` from 1 for every constant, else from those of the start.
+
+    Its steps are those of the last solution only, because after many steps a selection takes fewer finalists.
+    """
     settings, (lower, upper), n_free = fitting.settings, fitting.unknown_limits, fitting.layout.n_free
     x = np.concatenate([np.ones(n_free), start[n_free:]]) if anew else start
-    evaluations = steps = 0
+    evaluations = 0
     if len(x):
         stages = (
             (settings.coarse_iterations, settings.coarse_xatol, settings.coarse_fatol),
             (settings.fine_iterations, settings.fine_xatol, settings.fine_fatol),
         )
         for stage in stages:
-            least, loss, solves, tried = simplex_on_record(fitting, x, *stage)
-            x, evaluations, steps = np.clip(least, lower, upper), evaluations + solves, steps + tried
+            least, loss, solves = simplex_on_record(fitting, x, *stage)
+            x, evaluations = np.clip(least, lower, upper), evaluations + solves
             if not loss < settings.refine_below:
                 break
     best = on_window(fitting, x[None, :], 1.0, settings.rtol, -1.0, 0)
-    return best._replace(evaluations=evaluations + best.evaluations, steps=steps + best.steps)
+    return best._replace(evaluations=evaluations + best.evaluations)

@@ -92,8 +92,8 @@ def _search(fitting: Fitting, fraction: float, rtol: float, leave_above: float, 
 
 def simplex_on_record(
     fitting: Fitting, start: np.ndarray, iterations: int, xatol: float, fatol: float
-) -> tuple[np.ndarray, float, int, int]:
-    """(unknowns, loss, trajectories solved, steps) of Nelder and Mead's search on the whole record."""
+) -> tuple[np.ndarray, float, int]:
+    """(unknowns, loss, trajectories solved) of Nelder and Mead's search on the whole record."""
     flow, record, limits = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
     search = _search(fitting, 1.0, fitting.settings.rtol, -1.0, 0)
     windows = fitting.target.windows(1.0)

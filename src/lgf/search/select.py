@@ -75,7 +75,7 @@ def finalists(
     """
     patient = replace(evaluator, fit=settings.refit, refining=True)
     dear = population.best()[0].fit.steps > settings.dear_above
-    n_finalists = settings.n_finalists // 2 if dear else settings.n_finalists
+    n_finalists = max(settings.n_finalists // 2, 1) if dear else settings.n_finalists
     best = refined(population.best(n_finalists), evaluator, mapper, settings)
     by_frame = {language.frame: language for language in languages}
     simpler = [

@@ -24,17 +24,15 @@ def _set_lane(points, row, lower, upper, k, X):
 @njit(**INNER)
 def _losses(flow, record, unknowns, windows, points, lower, upper, search, memory, X, losses):
     """Fill losses [m] with those of the points [m, P], eight at a time; infinite where it is not a number."""
-    steps = 0
     for first in range(0, points.shape[0], LANES):
         width = min(LANES, points.shape[0] - first)
         for k in range(LANES):
             _set_lane(points, first + min(k, width - 1), lower, upper, k, X)
-        steps += losses_of_lanes(
+        losses_of_lanes(
             flow, record, unknowns, windows, X, width, search.rtol, search.max_steps, search.with_highest, memory
         )
         for k in range(width):
             losses[first + k] = memory.loss[k] if memory.loss[k] < np.inf else np.inf
-    return steps
 
 
 @njit(**INNER)
@@ -70,7 +68,7 @@ def _replace_worst(vertices, losses, points, values, k):
 
 @njit(**KERNEL)
 def search_simplex(flow, record, unknowns, windows, starts, lower, upper, search, iterations, xatol, fatol):
-    """The least loss found from the first of the starts: (unknowns, loss, trajectories solved, steps).
+    """The least loss found from the first of the starts: (unknowns, loss, trajectories solved).
 
     Of `search` only what concerns a single solution is used.
     """
@@ -89,7 +87,7 @@ def search_simplex(flow, record, unknowns, windows, starts, lower, upper, search
         vertices[i] = starts[0]
     for j in range(P):
         vertices[j + 1, j] = 1.05 * starts[0, j] if starts[0, j] != 0.0 else 0.00025
-    steps = _losses(flow, record, unknowns, windows, vertices, lower, upper, search, memory, X, losses)
+    _losses(flow, record, unknowns, windows, vertices, lower, upper, search, memory, X, losses)
     solves = P + 1
     _sort(vertices, losses)
     for _ in range(1, iterations):
@@ -107,7 +105,7 @@ def search_simplex(flow, record, unknowns, windows, starts, lower, upper, search
             points[INSIDE, j] = 0.5 * middle + 0.5 * worst
             for i in range(shrunk):
                 points[SHRUNK + i, j] = vertices[0, j] + 0.5 * (vertices[i + 1, j] - vertices[0, j])
-        steps += _losses(flow, record, unknowns, windows, points, lower, upper, search, memory, X, values)
+        _losses(flow, record, unknowns, windows, points, lower, upper, search, memory, X, values)
         solves += points.shape[0]
         reflected = values[REFLECTED]
         if reflected < losses[0]:
@@ -125,7 +123,7 @@ def search_simplex(flow, record, unknowns, windows, starts, lower, upper, search
             for i in range(1, P + 1):
                 for j in range(P):
                     vertices[i, j] = vertices[0, j] + 0.5 * (vertices[i, j] - vertices[0, j])
-            steps += _losses(flow, record, unknowns, windows, vertices[1:], lower, upper, search, memory, X, losses[1:])
+            _losses(flow, record, unknowns, windows, vertices[1:], lower, upper, search, memory, X, losses[1:])
             solves += P
         _sort(vertices, losses)
-    return vertices[0].copy(), losses[0], solves, steps
+    return vertices[0].copy(), losses[0], solves
