@@ -98,7 +98,7 @@ def paper_table(file: Path = PAPER) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-_EPOCHS = 2, 5, 10, 15, 20, 25
+_EPOCHS = 2, 5, 10, 15, 20, 25, 45
 
 
 def _at(curve: list[dict[str, Any]], epoch: int) -> str:
