@@ -82,7 +82,7 @@ def test_the_command_answers_each_record_and_a_bad_file_has_its_sentence(plates,
     rows = json.loads(capsys.readouterr().out)
     assert [row["record"] for row in rows] == ["p1", "p2", "p3", "p10"]
     assert [row["status"] for row in rows] == ["answered", "answered", "failed", "answered"]
-    assert rows[2]["sentence"].startswith("line 3 of p3.csv has 1 cells")
+    assert rows[2]["sentence"].startswith("line 3 of p3.csv has 1 cell but")
     assert rows[0]["equation"].startswith("u' = -0.40")
     assert rows[0]["error"] < 0.02
     with Path("out/summary.csv").open() as file:
