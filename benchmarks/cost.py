@@ -6,7 +6,6 @@ thresholds) gets what it can take: states that lgf smoothed, whose time and memo
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.memory import peak_memory_mb
 from benchmarks.peers.asking import interpreter
 from benchmarks.recording import RESULTS
 from benchmarks.surroundings import ROOT, load_average, machine, versions
@@ -99,7 +99,7 @@ def measure(what: str, n: int, workers: str = "1") -> dict[str, Any]:
     return {
         "what": what, "n": n, "workers": workers, "cpu_seconds": time.process_time() - began,
         "seconds": time.perf_counter() - clock, "load": load, "evaluations": found.evaluations,
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_memory_mb": peak_memory_mb(),
         "right": found.system.skeleton.structure == truth.skeleton.structure,
     }  # fmt: skip
 
@@ -164,7 +164,7 @@ def draw(kept: dict[str, Any]) -> None:
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained", sharex="col", sharey="row")
-    for column, what in zip(grid.T, ("samples", "states", "experiments"), strict=True):
+    for number, (column, what) in enumerate(zip(grid.T, ("samples", "states", "experiments"), strict=True)):
         for axes, figure_of, label in zip(
             column, ("cpu_seconds", "peak_memory_mb"), ("processor s", "memory, MB"), strict=True
         ):
@@ -172,12 +172,13 @@ def draw(kept: dict[str, Any]) -> None:
                 rows = sorted((row["n"], row[figure_of]) for row in kept[name] if row["what"] == what)
                 if rows:
                     axes.plot(*zip(*rows, strict=True), style, label="lgf" if name == "lgf" else "PySINDy")
-            axes.set_yscale("log")
+            axes.set_yscale("log" if figure_of == "cpu_seconds" else "linear")
             if what != "states":
                 axes.set_xscale("log")
-            if column is grid.T[0]:
+            if number == 0:
                 axes.set_ylabel(label)
         column[-1].set_xlabel(what)
+    grid[1, 0].set_ylim(bottom=0)
     grid[0, 0].legend()
     figure.savefig(ROOT / "docs" / "figures" / "cost.svg", metadata={"Date": None})
     plt.close(figure)

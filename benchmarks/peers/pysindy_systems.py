@@ -7,7 +7,6 @@ solved trajectory is nearest to the measured values.
 """
 
 import json
-import resource
 import sys
 import time
 import warnings
@@ -16,6 +15,8 @@ from typing import Any
 import numpy as np
 import pysindy
 from scipy.integrate import solve_ivp
+
+from benchmarks.memory import peak_memory_mb
 
 THRESHOLDS = np.geomspace(1e-3, 2.0, 25)
 DEGREE = 3
@@ -73,9 +74,8 @@ def main() -> None:
         " + ".join(f"{c:.8g}*{name}" for c, name in zip(row.tolist(), names, strict=True) if c != 0.0) or "0"
         for row in chosen
     ]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     seconds = time.process_time() - began
-    print(json.dumps({"equations": equations, "cpu_seconds": seconds, "peak_memory_mb": memory}))
+    print(json.dumps({"equations": equations, "cpu_seconds": seconds, "peak_memory_mb": peak_memory_mb()}))
 
 
 if __name__ == "__main__":
