@@ -8,12 +8,15 @@ without the record, to be compared with the grammar's. "missing" ranks the term 
 summand, by the flow and by linear responses. "simpler" tells whether one of the first eight has a smaller
 description length than the truth: then the truth is not what the draw pays for. "fitted_rank" is the rank of the truth
 by description length among 400 of the list, each fitted: no list can know more of the draw than its fits.
+"searched_rank" is the rank of the truth among the first hundred equations that the default search tries, which begins
+with the list and goes on with what its fits tell.
 """
 
 import argparse
 import json
 import math
 import time
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -22,6 +25,7 @@ import numpy as np
 from benchmarks.problems import problems
 from benchmarks.surroundings import machine, versions
 from lgf.conditional_flow import ConditionalFlowProposer, sentence_bits
+from lgf.data.problem import Problem
 from lgf.equation.terms import term_of
 from lgf.expression.tree import summands as terms
 from lgf.fit.target import Target, make_target
@@ -34,9 +38,12 @@ from lgf.language.term_dictionary import parts_of, summand_symbols, term_diction
 from lgf.language.term_table import summand_group, term_table
 from lgf.latent.rule_flow import RuleFlow
 from lgf.latent.rule_flow_file import load_rule_flow
+from lgf.runs.presets import proposers_for
+from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import propose
 from lgf.search.proposers.missing_terms import MissingSettings, moves
+from lgf.search.settings import DiscoverySettings
 from lgf.search.term_columns import TermColumns
 from lgf.settings.flow import ConditionalSettings
 from lgf.smoothing.complete import complete
@@ -83,8 +90,19 @@ def study(model: str, seed: int) -> dict[str, dict]:
             row["simpler"] = min(lengths[:8]) < length
             row["fitted_rank"] = 1 + sum(other < length - 1e-9 for other in lengths)
             row["missing"] = missing_term(flow, read, language, target, evaluator, derivation)
+        row["searched_rank"] = searched_rank(problem, model, right, seed)
         rows[name] = row
     return rows
+
+
+def searched_rank(problem: Problem, model: str, right: set[str], seed: int) -> int | None:
+    """The rank of the truth among the first equations that the default search tries."""
+    settings = DiscoverySettings()
+    settings = replace(settings, search=replace(settings.search, max_evaluations=MOST, patience=None))
+    grammar = load_grammar(model)
+    found = discover(problem, grammar, settings, proposers=proposers_for(grammar), seed=seed)
+    tried = [candidate.skeleton.structure for candidate in found.population][:MOST]
+    return next((i for i, structure in enumerate(tried, 1) if structure in right), None)
 
 
 def missing_term(
@@ -144,6 +162,8 @@ def main(args: argparse.Namespace) -> None:
     summary |= {f"within {n}, truth paid for": sum(r <= n for r in paid) / len(paid) for n in (10, 30, 100)}
     fitted = [row["fitted_rank"] for row in coded]
     summary |= {f"within {n}, by 400 fits": sum(r <= n for r in fitted) / len(ranks) for n in (10, 30, 100)}
+    searched = [row["searched_rank"] or math.inf for row in rows.values()]
+    summary |= {f"within {n}, by the search": sum(r <= n for r in searched) / len(ranks) for n in (10, 30, 100)}
     summary |= {key: float(np.mean([row[key] for row in coded])) for key in ("grammar_bits", "free_bits", "bits")}
     summary |= {"coded": len(coded), "paid for": len(paid)}
     missing = [row["missing"] for row in coded if row["missing"] is not None]

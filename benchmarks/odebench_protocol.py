@@ -48,6 +48,7 @@ TIMES = np.linspace(*WINDOW, SAMPLES)
 SIGMAS, RHOS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05), (0.0, 0.5)
 PEERS = ("pysindy-plain", "pysindy-weak", "pysindy-ensemble", "pyoperon", "gplearn")
 PEER_FOLDER = Path(__file__).parent / "peers"
+ROW_EVALUATIONS = 250_000  # of a peer for each right-hand side, several times the time of this project's search
 ONE_STATE = "standard"  # grammar and model for one state
 
 
@@ -168,7 +169,8 @@ def ask_peer(peer: str, system: Benchmarked, sigma: float, rho: float, seed: int
                 "smoothed": smooth[:, :n].tolist(), "start": system.starts[0]}  # fmt: skip
     else:
         module = ["benchmarks.peers.by_component", program]
-        task = {"states": smooth[:, :n].tolist(), "slopes": smooth[:, n:].tolist(), "seed": seed, "cores": 1}
+        task = {"states": smooth[:, :n].tolist(), "slopes": smooth[:, n:].tolist(), "seed": seed, "cores": 1,
+                "evaluations": ROW_EVALUATIONS}  # fmt: skip
     command = [interpreter(program), "-m", *module]
     load = load_average()
     run = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, cwd=ROOT, check=True)

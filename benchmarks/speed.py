@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import first_equation, speed_grammar, speed_profile, speed_symbolic, speed_workers
 from benchmarks.speed_fit import against_scipy, joint, mix, two_threads
-from benchmarks.speed_parts import kernels, starting
+from benchmarks.speed_parts import kernels, pairs, starting
 from benchmarks.speed_versions import compare
 from benchmarks.surroundings import load_average, machine, versions
 
@@ -80,6 +80,10 @@ def main(args: argparse.Namespace) -> None:
         _line("skeleton to programs", parts["compile_skeleton_ms"], "ms", "<= 0.3")
         _line("residual loss, 301 points", parts["residual_loss_us"], "us", "<= 5")
         _line("trajectory, 301 points, a lane", parts["trajectory_per_lane_us"], "us", "<= 50")
+
+        _heading("simulated pairs of a conditional flow, one core, a chunk of 5,000")
+        report["pairs"] = pairs()
+        _line("pairs a second", report["pairs"]["pairs_per_second"], "", ">= 700")
 
     _heading("version 0.1 (before) and this one (now); processor seconds include helper processes")
     report["versions_compared"] = versions_compared = compare(args.candidates)

@@ -1,26 +1,37 @@
-"""Speed of the parts of a fit (compiling a skeleton, residual, trajectory) and of process start."""
+"""Speed of the parts of a fit (compiling a skeleton, residual, trajectory), of process start and of simulated pairs.
+
+`python -m benchmarks.speed_parts FILE` measures the pairs alone.
+"""
 
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.choosing import true_skeleton
 from benchmarks.problems import problem_named
 from benchmarks.speed_fit import draws, target_of
-from benchmarks.surroundings import ROOT
+from benchmarks.surroundings import ROOT, load_average, machine, versions
 from benchmarks.timing import best_time
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
 from lgf.fit.sharing import layout_of, unknowns_of
+from lgf.grammar import load_grammar
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.residual import residual_loss
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 from lgf.solver.program import compile_skeleton
+from lgf.training.examples import make_examples
+from lgf.training.pairs import PairMaker, PairRecipe
 
+_SUMMANDS = 3  # of the sentences of pairs
 _CLOCK = "import json, time; wall = time.perf_counter()\n"
 _PRINT = "\nprint(json.dumps([time.process_time(), time.perf_counter() - wall]))"
 _SOLVE = """
@@ -78,6 +89,23 @@ def kernels() -> dict[str, float]:
     }
 
 
+def pairs(chunk: int = 5000, warm_up: int = 200) -> dict[str, float]:
+    """Simulated pairs a second of processor time on one core, of the first chunk of `standard`.
+
+    Another chunk warms up what is loaded or computed once. Of the equations, a longer training computes fewer anew.
+    """
+    grammar = load_grammar("standard")
+    with np.errstate(all="ignore"), threadpool_limits(limits=1):
+        make_examples(grammar, PairMaker(grammar, PairRecipe(seed=1)).chunk(0, warm_up), _SUMMANDS)
+        maker = PairMaker(grammar)
+        began = time.process_time()
+        made = maker.chunk(0, chunk)
+        simulated = time.process_time() - began
+        make_examples(grammar, made, _SUMMANDS)
+        total = time.process_time() - began
+    return {"pairs": chunk, "pairs_per_second": chunk / total, "share_of_features": 1.0 - simulated / total}
+
+
 def starting() -> dict[str, float]:
     """Run times of separate processes: without cache, with cache, and for import and one solve."""
     with tempfile.TemporaryDirectory() as empty:
@@ -104,3 +132,16 @@ def _process(code: str, **environment: str) -> tuple[float, float]:
     )  # fmt: skip
     cpu, wall = json.loads(run.stdout.splitlines()[-1])
     return cpu, wall
+
+
+def main(file: Path | None) -> None:
+    """Prints the speed of simulated pairs, and writes it to the file."""
+    report: dict[str, Any] = {"machine": machine(), "versions": versions(), "load": load_average()}
+    report |= {"time": "processor"} | pairs()
+    print(json.dumps(report, indent=1))
+    if file is not None:
+        file.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

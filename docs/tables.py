@@ -125,6 +125,7 @@ def conditional_table(file: Path = CONDITIONAL) -> str:
         ["named problems: truth among the first 10 / 30 / 100", within("within {}", True)],
         [f"... of the {found['paid for']} whose draw pays for the truth", within("within {}, truth paid for", True)],
         ["... of all, ranked by description length after 400 fits", within("within {}, by 400 fits", True)],
+        ["... of all, among the first that the default search tries", within("within {}, by the search", True)],
         ["bits of the truth: grammar / without the record / flow",
          " / ".join(f"{found[key]:.2f}" for key in ("grammar_bits", "free_bits", "bits"))],
         [f"the last of the true terms is missing ({found['missing terms']} problems): 1st / in 3 / in 10 by the flow",

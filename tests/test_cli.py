@@ -178,6 +178,12 @@ def test_check(capsys):
     assert "301 samples of u''" in capsys.readouterr().out
     assert main(["check", "decay.csv", "--value", "u", "--experiment", "run"]) == 0
     assert "25 samples" in capsys.readouterr().out
+    rows = [f"{t},{p},{w},{w * np.exp(-t / 4)}\n" for p in "AB" for w in (1, 2) for t in range(9)]
+    Path("plates.csv").write_text("t,plate,well,od\n" + "".join(rows))
+    assert main(["check", "plates.csv", "--experiment", "plate", "--experiment", "well"]) == 0
+    assert "B/1: 9 samples of u from t = 0 to 8." in capsys.readouterr().out
+    assert main(["check", "growth"]) == 0
+    assert "The table holds 12 experiments." in capsys.readouterr().out
 
 
 def test_simulate_and_plot(capsys, duffing):
@@ -270,7 +276,9 @@ ORDERS = {
     "no such forcing column": ([*U, "--forcing-column", "G"], "no forcing column 'G'"),
     "no such experiment column": ([*U, "--experiment", "E"], "no experiment column 'E'"),
     "no such weight column": ([*U, "--weight", "w"], "no weight column 'w'"),
-    "one column, two roles": ([*U, "--time", "u"], "two roles"),
+    "one column, two roles": ([*U, "--time", "u"], "named twice"),
+    "experiments named twice": ([*U, "--experiment", "run", "--experiment", "run"], "'run' is named twice"),
+    "one of two columns of experiments": ([*U, "--experiment", "run", "--experiment", "plate"], "column 'plate'"),
     "two derivatives, one column": ([*U, "--derivative", "0", "--derivative", "1"], "name one for each"),
     "derivative 9": ([*U, "--derivative", "9"], "measured derivative is 9"),
     "derivative as text": ([*U, "--derivative", "two"], "--derivative"),

@@ -12,7 +12,7 @@ from lgf.errors import LgfError
 from lgf.report.canvas import png
 from lgf.report.figures import suggestion_figure
 from lgf.runs.posterior import make_posterior
-from lgf.runs.suggestion import Allowed, suggest
+from lgf.runs.suggestion import DECISIVE, Allowed, suggest, useful
 from lgf.solver.forcing import Forcing
 
 
@@ -26,7 +26,7 @@ def slow():
 
 
 def test_the_default_stays_within_the_data(slow):
-    (found,) = slow.suggest()
+    (found,) = suggest(slow.run_)
     low, high = slow.predict(np.linspace(0, 1, 50))[[-1, 0]]
     (start,) = found.start.values()
     assert low - 1e-9 <= start <= high + 1e-9
@@ -35,7 +35,7 @@ def test_the_default_stays_within_the_data(slow):
 
 
 def test_a_wider_range_and_a_longer_record_tell_more(slow):
-    (near,) = slow.suggest(starts={"u": (0.9, 1.0)}, durations=(0.3,))
+    (near,) = suggest(slow.run_, 1, Allowed({"u": (0.9, 1.0)}, durations=(0.3,)))
     (far,) = slow.suggest(starts={"u": (0.5, 5.0)}, durations=(1.0, 8.0), samples=60)
     assert far.error < near.error
     assert far.disagreement > 5 * near.disagreement
@@ -77,8 +77,41 @@ def test_an_equation_that_blows_up_is_told_from_one_that_does_not():
 
 
 def test_later_experiments_add_to_the_first(slow):
-    one, two = slow.suggest(2)
+    one, two = slow.suggest(2, starts={"u": (0.5, 5.0)}, durations=[2.0])
     assert two.error < one.error
+
+
+def test_experiments_that_tell_nothing_are_not_suggested(slow):
+    with pytest.raises(LgfError, match=r"from the other equation .* measure more precisely or another state") as near:
+        slow.suggest(3, starts={"u": (0.9, 1.0)}, durations=[0.3])
+    assert str(near.value).count(".") <= 2  # one sentence, and a number
+    telling, *_ = suggest(slow.run_, 1, Allowed({"u": (0.5, 5.0)}, durations=(4.0,)))
+    nothing, *_ = suggest(slow.run_, 1, Allowed({"u": (0.9, 1.0)}, durations=(0.3,)))
+    assert useful([telling, nothing]) == [telling]
+    several = replace(nothing, gains=(1.0, 2.5, 5.9))
+    with pytest.raises(
+        LgfError, match=r"from any of 3 other equations \(a description length that changes by up to 5.9"
+    ):
+        useful([several, telling])
+    assert "is not expected to tell the chosen equation from any of 3 other equations" in str(several)
+    assert "is expected to tell the chosen equation from 1 of 3" in str(replace(nothing, gains=(1.0, 6.1, 5.9)))
+
+
+def test_an_experiment_that_decides_comes_before_one_with_less_error_that_does_not(slow, monkeypatch):
+    """Three equations; from high starts two of them are nearly decided, from low ones a single one is."""
+    candidates = (slow.run_.best, *slow.run_.front, slow.run_.best)
+    rivals = [make_posterior(slow.run_, c) for c in candidates[:3]]
+    monkeypatch.setattr("lgf.runs.suggestion._rivals", lambda run: (rivals, np.full(3, 1 / 3)))
+
+    def separations(rivals, pairs, plan):
+        high = np.array([DECISIVE, DECISIVE, DECISIVE]) - 0.01
+        return high if plan.start[0] > 2.0 else np.array([DECISIVE + 0.01, 0.0, 0.0])
+
+    monkeypatch.setattr("lgf.runs.suggestion._separations", separations)
+    one, two = suggest(slow.run_, 2, Allowed({"u": (1.0, 3.0)}))
+    assert one.decided == 1
+    assert two.decided == 0  # what the first tells is not told again
+    assert useful([one, two]) == [one]
 
 
 def test_what_is_asked_wrongly_is_said(slow):
@@ -145,6 +178,13 @@ def test_the_command_prints_and_draws(slow, tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.count("Start at u =") == 2
     assert (tmp_path / "run" / "suggestion-2.png").read_bytes().startswith(b"\x89PNG")
+    assert "No further experiment" not in out
+    assert main(["suggest", str(tmp_path / "run"), "--start", "u=0.9:1", "--duration", "0.3"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(
+        "lgf: no experiment that is allowed is expected to tell the chosen equation from the other"
+    )
     assert main(["suggest", str(tmp_path / "run"), "--start", "u=5:0.5"]) == 2
     assert main(["suggest", str(tmp_path / "run"), "--duration", "-1"]) == 2
     again = LatentGrammarFlow.load(tmp_path / "run").suggest(starts={"u": (0.5, 5.0)}, durations=[4.0])

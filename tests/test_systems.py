@@ -423,8 +423,9 @@ def test_a_state_has_the_name_that_the_user_gave_it():
     t = np.linspace(0, 4, 50)
     theta = noisy(2 * np.exp(-0.5 * t), 0.002)
     model = LatentGrammarFlow(order=1, max_evaluations=20).fit(t, theta, states=["theta"])
-    assert str(model.equation_).startswith("theta' = -0.5")
-    assert model.equation_.latex().startswith(r"\dot{\theta} = -0.5")
+    assert str(model.equation_).startswith("theta' = -0.")
+    assert model.equation_.latex().startswith(r"\dot{\theta} = -0.")
+    assert model.equation_.values == pytest.approx([-0.5], rel=1e-3)
     assert "theta" in model.front_.equation[0]
     plain = LatentGrammarFlow(order=1, max_evaluations=20).fit(t, theta)
     assert str(plain.equation_).replace("u", "theta") == str(model.equation_)

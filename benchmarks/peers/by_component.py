@@ -1,7 +1,8 @@
 """Peers for one equation on systems: each right-hand side by itself, from smoothed states and their smoothed slopes.
 
 It runs in the environment of the peer that it is given by name. In, as JSON on the standard input: states [N, n],
-slopes [N, n], seed, cores. Out, as JSON in the last line: equations (one text a state in x0, x1, ...) and cpu_seconds.
+slopes [N, n], seed, cores, evaluations (of each row, for a peer that counts them). Out, as JSON in the last line:
+equations (one text a state in x0, x1, ...) and cpu_seconds.
 """
 
 import json
@@ -23,7 +24,10 @@ def main(peer: str) -> None:
     solve = import_module(f"benchmarks.peers.{peer}").solve
     began, equations = time.process_time(), []
     for i in range(len(names)):
-        task = Task(names, states, slopes[:, i], 1, 0, states[:, i], tuple(states[0]), given["seed"], given["cores"])
+        task = Task(
+            names, states, slopes[:, i], 1, 0, states[:, i], tuple(states[0]), given["seed"], given["cores"],
+            given["evaluations"],
+        )  # fmt: skip
         equations.append(re.sub(r"\bX(\d+)\b", r"x\1", solve(task)[0]))
     print(json.dumps({"equations": equations, "cpu_seconds": time.process_time() - began}))
 

@@ -31,6 +31,7 @@ class Task:
     initial: tuple[float, ...]  # u, u', ... at the start, given or smoothed
     seed: int
     cores: int
+    evaluations: int = 500_000  # the budget of a peer that counts them
 
     @property
     def noise(self) -> float:

@@ -15,7 +15,7 @@ def solve(task: Task) -> tuple[str, float]:
         max_depth=8,
         population_size=1000,
         generations=200,
-        max_evaluations=500_000,
+        max_evaluations=task.evaluations,
         objectives=["mse", "length"],
         epsilon=1e-5,
         model_selection_criterion="minimum_description_length",

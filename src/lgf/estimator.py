@@ -42,7 +42,7 @@ from lgf.runs.quantities import (
     units_of,
 )
 from lgf.runs.request import Request, Run, execute, warn
-from lgf.runs.suggestion import Allowed, Suggestion, allowed_starts, suggest
+from lgf.runs.suggestion import Allowed, Suggestion, allowed_starts, suggest, useful
 from lgf.search.mixture import MakeProposer
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
@@ -341,8 +341,9 @@ class LatentGrammarFlow(BaseEstimator):
         samples: int | None = None,
         forcings: Sequence[Any] | None = None,
     ) -> list[Suggestion]:
-        """The n experiments that tell the equally good equations apart best: print them, or use .start .t .inputs.
+        """The experiments that tell the equally good equations apart best: print them, or use .start .t .inputs.
 
+        They are n, or fewer if further ones would tell nothing; LgfError if no experiment tells any equation apart.
         `starts` are ranges of initial values by variable, {"u": (-1, 2)}; `durations` and `forcings` are lists to
         choose from; `samples` is the number of samples. What is not given is as in the data.
         """
@@ -354,7 +355,7 @@ class LatentGrammarFlow(BaseEstimator):
             samples=samples,
             inputs=None if forcings is None else tuple(make_inputs(_arrays(f), window) for f in forcings),
         )
-        return suggest(self.run_, n, allowed)
+        return useful(suggest(self.run_, n, allowed))
 
     def plot(self) -> Figure:
         """A matplotlib figure of the data, the trajectory with its band, and the residuals, for each experiment."""

@@ -70,6 +70,16 @@ def test_columns_of_wells_are_experiments_and_days_go_with_their_clock(site):
     assert site.client.post(f"/api/data/{id}/check", form).json["error"].startswith("Some measured columns are states")
 
 
+def test_two_columns_may_name_the_experiments(site):
+    rows = [f"{p},{w},{i},{1 - 2.7 ** -(i / (5 + w)):.4f}" for p in "AB" for w in (1, 2) for i in range(20)]
+    id = add(site, "\n".join(["plate,well,t,od", *rows]).encode()).json["id"]
+    facts = site.client.post(f"/api/data/{id}/check").json
+    assert [c["role"] for c in facts["table"]["columns"]] == ["experiment", "experiment", "time", "value"]
+    form = {"columns": roles("experiment", "experiment", "time", "value")}
+    facts = site.client.post(f"/api/data/{id}/check", form).json
+    assert [e["name"] for e in facts["problem"]["experiments"]] == ["A/1", "A/2", "B/1", "B/2"]
+
+
 @pytest.mark.parametrize(("columns", "sentence"), [
     (("value", "value"), "No column is the time; choose one."),
     (("time", "unused"), "No column is measured; choose at least one."),

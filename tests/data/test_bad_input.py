@@ -153,7 +153,7 @@ OPTIONS = {
     "no such column": ({"value": "x"}, "no value column 'x'"),
     "no such position": ({"value": 7}, "no value column 7"),
     "negative position": ({"time": -1}, "no time column -1"),
-    "one column, two roles": ({"time": "t", "value": "t"}, "two roles"),
+    "one column, two roles": ({"time": "t", "value": "t"}, "named twice"),
     "derivative 7": ({"derivative": 7}, "measured derivative is 7"),
     "two derivatives, one column": ({"value": "u", "derivative": (0, 1)}, "name one for each"),
     "delimiter of two characters": ({"delimiter": "::"}, "one character"),

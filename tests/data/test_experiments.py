@@ -118,6 +118,47 @@ def test_experiments_may_interleave_and_be_numbered():
     assert reading.observations[1].values[:, 0].tolist() == [7, 8, 9]
 
 
+def plates(**columns):
+    """Growth on the wells 1 and 2 of two plates, each with values of its own."""
+    rows = [(plate, well, t) for plate in "AB" for well in (1, 2) for t in range(6)]
+    table = {"plate": [p for p, _, _ in rows], "well": [w for _, w, _ in rows], "t": [t for *_, t in rows]}
+    return table | {"od": [(1 + "AB".index(p) + 10 * w) * 1.3**t for p, w, t in rows]} | columns
+
+
+@pytest.mark.parametrize("columns", [["plate", "well"], ("Plate", "2"), [0, 1]])
+def test_experiments_are_the_combinations_of_several_columns(columns):
+    reading = read_observations(plates(), experiment=columns)
+    assert [o.name for o in reading.observations] == ["A/1", "A/2", "B/1", "B/2"]
+    assert [o.values[0, 0] for o in reading.observations] == [11, 21, 12, 22]
+    assert not any("Not used" in note for note in reading.notes)
+    assert [o.name for o in read_observations(plates(), experiment=["well", "plate"]).observations][1] == "2/A"
+    drawn = plates(draw=np.tile([0.0, 0, 0, 1, 1, 1], 4))
+    assert read_observations(drawn, experiment=columns).observations[3].inputs["F"].samples[:, 1].sum() == 3
+
+
+def test_two_columns_that_name_the_experiments_are_noticed_where_one_does_not():
+    together = "Columns 'plate' and 'well' together tell the experiments apart (guessed)."
+    reading = read_observations(plates())
+    assert together in reading.notes
+    assert [o.name for o in reading.observations] == ["A/1", "A/2", "B/1", "B/2"]
+    table = plates()
+    table = {"subject": table["well"], "trial": table["plate"], "t": table["t"], "x": table["od"]}
+    assert [o.name for o in read_observations(table).observations] == ["1/A", "2/A", "1/B", "2/B"]
+    unlike = plates(well=np.repeat([1, 2, 3, 4], 6))
+    assert "Column 'well' tells the experiments apart (guessed)." in read_observations(unlike).notes
+    twice = plates(plate=["A"] * 24)  # nothing tells the two apart
+    with pytest.raises(
+        LgfError, match=r"experiment '1': time goes back .* name the columns that tell experiments apart"
+    ):
+        read_observations(twice)
+
+
+def test_long_numbers_of_experiments_stay_apart():
+    table = plates(well=np.repeat([1234567, 1234568, 1234569, 0.25], 6))
+    names = [o.name for o in read_observations(table, experiment="well").observations]
+    assert names == ["1234567", "1234568", "1234569", "0.25"]
+
+
 def test_dates_count_in_seconds(tmp_path):
     file = tmp_path / "log.csv"
     file.write_text("date,u\n2024-01-01 00:00:00,1\n2024-01-01 00:00:30,2\n2024-01-01 00:01:00,3\n")

@@ -21,7 +21,7 @@ def test_headers_and_kinds_are_least_squares(order):
     columns = rng.standard_normal((len(group), 30))
     y = columns[:5].sum(0)
     columns, y = columns / np.linalg.norm(columns, axis=1)[:, None], y / np.linalg.norm(y)
-    features = header_features(table, order, columns @ columns.T, columns @ y)
+    features = header_features(table, order, (columns @ columns.T).astype(np.float32), columns @ y)
     assert len(features) == n_header_features(table)
     kinds = np.array(table.kinds)[group]
     beside = features[len(table.headers) :].reshape(-1, table.n_kinds)
@@ -38,7 +38,7 @@ def test_headers_and_kinds_are_least_squares(order):
         if i < len(beside):
             for kind in np.unique(kinds):
                 least = min(_left(columns[[*chosen, int(c)]], y) for c in np.flatnonzero(kinds == kind))
-                assert beside[i, kind] == pytest.approx(np.log10(max(least / left, 1e-5)), abs=1e-6)
+                assert beside[i, kind] == pytest.approx(np.log10(max(least / left, 1e-5)), abs=1e-4)  # single precision
         checked += 1
     assert checked > 20
 

@@ -6,10 +6,11 @@ import pytest
 from lgf.expression.numeric import evaluate
 from lgf.grammar import load_grammar
 from lgf.language.projections import GridRecord, n_features, project
-from lgf.language.term_table import header_terms, summand_group, term_table
+from lgf.language.term_table import N_UNITS, header_terms, summand_group, term_table
 from lgf.smoothing.grid_integrals import GRID, TAU, grid_integrals
 from lgf.solver.kernels import projections
-from lgf.solver.kernels.projections import best_pairs
+from lgf.solver.kernels.machine import WIDE, Program, Programs, evaluate_wide
+from lgf.solver.kernels.projections import best_pairs, subtract_projection, term_rows
 
 
 def _oscillation(scale: float = 1.0, pace: float = 1.0) -> GridRecord:
@@ -112,7 +113,7 @@ def test_best_pairs_against_all_pairs():
         return float(rest @ rest)
 
     pair = np.zeros(9)
-    first, second = best_pairs(unit @ unit.T, unit @ y, np.array([0, 3]), pair)
+    first, second = best_pairs((unit @ unit.T).astype(np.float32), unit @ y, np.array([0, 3]), pair)
     before, expected, best = left([0, 3]), np.zeros(9), (2.0, 0, 0)
     for i in range(9):
         for j in range(i):
@@ -125,6 +126,73 @@ def test_best_pairs_against_all_pairs():
     assert (first, second) == best[1:]
     others = [k for k in range(9) if k not in (0, 3)]
     assert np.allclose(pair[others], expected[others], atol=1e-6)
+
+
+def test_best_pairs_of_many_columns_against_a_loop():
+    """More columns than lanes, some of them equal, so that pairs tie: the first one is taken."""
+    rng = np.random.default_rng(2)
+    columns, y = rng.standard_normal((45, 60)), rng.standard_normal(60)
+    columns[30:40] = columns[5:15]
+    unit = columns / np.linalg.norm(columns, axis=1)[:, None]
+    gram, c = (unit @ unit.T).astype(np.float32), unit @ y / np.linalg.norm(y)
+    gram[30:40], gram[:, 30:40], c[30:40] = gram[5:15], gram[:, 5:15], c[5:15]
+    pair, expected, best = np.zeros(45), c**2, (-1.0, 0, 0)
+    first, second = best_pairs(gram, c, np.zeros(0, np.int64), pair)
+    for i in range(45):
+        for j in range(i):
+            g = float(gram[i, j])
+            if 1 - g * g > 1e-3:
+                e = (c[i] ** 2 + c[j] ** 2 - 2 * c[i] * c[j] * g) / (1 - g * g)
+                expected[i], expected[j] = max(expected[i], e), max(expected[j], e)
+                best = (e, i, j) if e > best[0] + 1e-9 else best
+    assert (first, second) == best[1:]
+    assert np.allclose(pair, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [128, 150, 3 * 128])
+def test_terms_over_the_grid_one_by_one(n):
+    """Any number of samples; a column that is infinite somewhere is zero."""
+    table = term_table(load_grammar("standard")).by_order[2]
+    rng = np.random.default_rng(n)
+    t, columns, inputs = np.linspace(0.0, 5.0, n), rng.standard_normal((3, n)), rng.standard_normal((1, n))
+    units = np.linspace(0.5, 2.0, N_UNITS)
+    rows = np.full((len(table.owner), n), np.nan, np.float32)
+    args = table.programs, table.owner, table.relative, table.unit, units, table.cofactors
+    term_rows(*args, t, columns, inputs, 1e100, rows)
+
+    def one(programs: Programs, k: int, x: np.ndarray) -> np.ndarray:
+        code, literals = programs.code_first, programs.literal_first
+        program = Program(
+            programs.code[code[k] : code[k + 1]], programs.literals[literals[k] : literals[k + 1]],
+            programs.outputs[k : k + 1], programs.n_registers, programs.constants_at,
+        )  # fmt: skip
+        out = np.zeros((1, n))
+        evaluate_wide(program, x, t, columns, inputs, np.zeros((programs.n_registers, WIDE)), out)
+        return out[0]
+
+    sizes = [np.abs(one(table.cofactors, k, np.zeros(0))).mean() for k in range(len(table.cofactors.outputs))]
+    sizes = np.array([*units, *(s if 0 < s < np.inf else 1.0 for s in sizes)])
+    for c, k in enumerate(table.owner):
+        p = table.programs.p[k]
+        row = one(table.programs, k, table.relative[c, :p] / sizes[table.unit[c, :p]])
+        sound = (np.abs(row) < 1e100).all() and row.any()
+        expected = row / np.sqrt(np.mean(row**2)) if sound else np.zeros(n)
+        assert np.allclose(rows[c], expected, rtol=1e-5, atol=1e-5), c
+    assert 0 < (rows == 0).all(1).sum() < len(rows) / 2
+
+
+@pytest.mark.parametrize("k", [1, 63, 64, 130])
+def test_projections_subtracted_from_rows(k):
+    rng = np.random.default_rng(k)
+    X, Z = rng.standard_normal((k, 64)).astype(np.float32), rng.standard_normal((3, 64)).astype(np.float32)
+    Z[2] = Z[0] - 2 * Z[1]  # says nothing that the others do not say
+    X[0] = 0.0
+    basis = np.linalg.qr(Z[:2].T.astype(float))[0]
+    expected = X - X @ basis @ basis.T
+    share = np.linalg.norm(expected, axis=1) / np.maximum(np.linalg.norm(X, axis=1), 1e-30)
+    left = subtract_projection(X, Z)
+    assert np.allclose(X, expected, atol=1e-5)
+    assert np.allclose(left, share, atol=1e-5)
 
 
 def test_groups_of_headers_and_summands():
@@ -143,5 +211,5 @@ def test_groups_of_headers_and_summands():
 
 def test_kernels_are_compiled_ahead_for_the_types_that_they_get():
     project(_oscillation(), term_table(load_grammar("standard"))).missing((0,))
-    for name in ("term_rows", "subtract_projection", "beside"):
+    for name in ("term_rows", "subtract_projection", "beside", "best_pairs"):
         assert list(getattr(projections, name).signatures) == [getattr(projections, name.upper())]

@@ -154,6 +154,18 @@ def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     assert decide(refuted, [refuted], pool, rejecting).best.skeleton == logistic.skeleton
 
 
+def test_an_equation_that_predicts_nothing_is_not_among_the_best_predictors(candidates):
+    _, growth, logistic, long = candidates
+    tools = Tools(list, list, lambda c: True, (0.0, 10.0), 0.5)
+    like_chaos = replace(long, prediction=Prediction(None, None, math.nan, 20.0))
+    tested = predicted(logistic, 0.1, 1.0)
+    assert long.loss**0.5 < 0.1, "its fit is closer than the predictions of the other"
+    assert best_predictors([like_chaos, tested], tools, PredictionSettings()) == [tested]
+    assert best_predictors([like_chaos], tools, PredictionSettings()) == [like_chaos]
+    refuted = predicted(growth, 0.3, 90.0)
+    assert decide(refuted, [refuted, like_chaos, tested], [], tools).best is tested
+
+
 def test_an_equation_that_blows_up_after_the_record_is_not_chosen(candidates):
     _, growth, logistic, long = candidates
     tools = Tools(lambda c: c, list, lambda c: True, (0.0, 10.0), 0.5, continues=lambda c: c.fit is not long.fit)
@@ -186,6 +198,8 @@ def test_a_simpler_equation_that_predicts_much_better_is_chosen_if_residuals_hav
     assert decide(best, [best, simpler], [], noise_alone).best is best
     worse_than_mean = predicted(long, 0.7, 1.0)
     assert decide(worse_than_mean, [worse_than_mean, simpler], [], noise_alone).best is simpler
+    many_times_better = predicted(logistic, 0.05, 1.0)
+    assert decide(best, [best, many_times_better], [], noise_alone).best is many_times_better
 
 
 def test_the_ladder_has_the_simplest_equation_of_each_level(candidates):

@@ -6,6 +6,7 @@ import pytest
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
+from lgf.data.row_knowledge import RowKnowledge
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
 from lgf.expression.monomials import n_constants
@@ -14,7 +15,10 @@ from lgf.expression.print import plain
 from lgf.fit.target import make_target
 from lgf.grammar import load_grammar
 from lgf.language.system_language import unrestricted
-from lgf.search.proposers.components import ComponentSettings
+from lgf.search.candidate import Population
+from lgf.search.evaluate import Evaluator
+from lgf.search.proposers.components import ComponentProposer, ComponentSettings
+from lgf.search.systems.combinations import by_rank, ranked_as
 from lgf.search.systems.component import Component
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.language import system_language
@@ -107,3 +111,36 @@ def test_shares_are_the_sizes_of_terms_beside_the_slope(hares):
             np.sqrt(np.mean((a + b - slope) ** 2) / np.mean(slope**2)) + 1e-4,
         ]
         np.testing.assert_allclose(row, np.log10(slow), atol=1e-6)
+
+
+def test_exchanges_of_all_rows_are_in_one_order_and_the_cheapest_take_the_ranks_of_the_lists():
+    def component(text, rank):
+        return Component((read_expression(text, HARES.frame),), (1.0,), ((),), rank=rank)
+
+    likely, unlikely, other = component("hare", 1.0), component("lynx", 9.0), component("lynx", 4.0)
+    lists = {0: [likely, unlikely], 1: [other]}
+    assert by_rank(lists) == [(0, likely), (1, other), (0, unlikely)]
+    cheapest = {0: [component("hare^2", 2.0), component("hare", 3.0)], 1: [component("lynx", 0.0)]}
+    ranked = by_rank(ranked_as(lists, cheapest))
+    assert [(row, plain(c.terms[0]), c.rank) for row, c in ranked] == [
+        (0, "hare", 1.0),
+        (1, "lynx", 4.0),
+        (0, "hare^2", np.inf),
+    ]
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_the_cheapest_right_hand_sides_are_tried_in_every_row(ranked):
+    problem, target = record_of()
+    language = system_language(GRAMMAR, problem, target.frame, target)
+    settings = ComponentSettings(ranked=ranked, combinations=2, swept=2, cheap=12, together=5, sweeps=1)
+    proposer = ComponentProposer(language, target, RowKnowledge(target.frame), settings)
+    evaluator, population, batches = Evaluator({target.frame: target}, problem.knowledge), Population(), []
+    while (batch := proposer.ask(100)) and "longer" not in batch[0].origin:
+        batches.append(batch)
+        for proposal in batch:
+            population.add(evaluator(proposal))
+        proposer.tell(population)
+    cheap = [batch for batch in batches if batch[0].origin == "components: cheap"]
+    assert sum(map(len, cheap)) > 15  # of two rows, twelve each
+    assert not ranked or max(map(len, cheap)) == settings.together

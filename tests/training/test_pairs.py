@@ -27,6 +27,15 @@ def test_a_chunk_depends_on_seed_and_number_only(grammar, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["0.npz"]
 
 
+def test_the_pairs_of_a_seed_remain_the_same(grammar):
+    """A training that is resumed after an update goes on with the same pairs."""
+    pairs = PairMaker(grammar, PairRecipe(seed=3)).chunk(1, 60)
+    assert len(pairs.records) == 60
+    assert pairs.records.window[[0, 20, 40, -1]] == pytest.approx([39.3153392, 3.88314209, 1.17214155, 2.13546624])
+    assert pairs.level[[0, -1]] == pytest.approx([0.0479628567, 0.0931696937])
+    assert pairs.records.noise[[0, -1]] == pytest.approx([0.0529380739, 0.0972992852], rel=1e-3)
+
+
 def test_records_follow_their_equations(grammar):
     """Without noise the right side, fitted by least squares, gives the highest derivative."""
     from lgf.grammar import restrict, unpad

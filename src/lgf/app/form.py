@@ -96,8 +96,8 @@ def column_uses(table: Table, roles: Roles) -> tuple[ColumnUse, ...]:
         uses[position] = ColumnUse(role="replicate" if roles.wide else "value")
     for _, position in roles.inputs:
         uses[position] = ColumnUse(role="input")
-    if roles.experiment is not None:
-        uses[roles.experiment] = ColumnUse(role="experiment")
+    for position in roles.experiment:
+        uses[position] = ColumnUse(role="experiment")
     if roles.weight is not None:
         uses[roles.weight] = ColumnUse(role="weight")
     return tuple(uses)
@@ -130,11 +130,10 @@ def derivatives(table: Table, uses: Sequence[ColumnUse]) -> list[int] | dict[str
 def variables(table: Table, uses: Sequence[ColumnUse]) -> dict[int, str]:
     """What each measured column was taken for, by position."""
     measured = [k for k, use in enumerate(uses) if use.role == "value"]
-    places = {
-        role: next((k for k, use in enumerate(uses) if use.role == role), None) for role in ("time", "experiment")
-    }
+    time = next((k for k, use in enumerate(uses) if use.role == "time"), None)
+    experiment = [k for k, use in enumerate(uses) if use.role == "experiment"]
     known = derivatives(table, uses)
-    taken = measured_variables(table, measured, known, False, places["time"], places["experiment"]) if measured else ()
+    taken = measured_variables(table, measured, known, False, time, experiment) if measured else ()
     return {k: str(v) for k, v in zip(measured, taken, strict=True)}
 
 
@@ -153,7 +152,7 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
     days = days_and_clock(reduced, places["time"][0], places["time"][1:]) if len(places["time"]) == 2 else None
     if days is not None:
         places["time"] = [days[0]]
-    for role, name in (("time", "the times"), ("experiment", "the experiments"), ("weight", "the weights")):
+    for role, name in (("time", "the times"), ("weight", "the weights")):
         if len(places[role]) > 1:
             raise LgfError(f"{len(places[role])} columns are said to hold {name}; choose one.")
     if not places["time"]:
@@ -170,7 +169,7 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
         value=places["value"] or places["replicate"],
         derivative=derivatives(table, uses),
         forcing=places["input"] or None,
-        experiment=places["experiment"][0] if places["experiment"] else None,
+        experiment=places["experiment"] or None,
         weight=places["weight"][0] if places["weight"] else None,
         initial=form.initial or None,
         by_name=bool(form.hidden),

@@ -54,7 +54,7 @@ from lgf.report.page import REPORT
 from lgf.runs.folder import open_run, read_request, write_atomically
 from lgf.runs.progress import read_progress
 from lgf.runs.request import check_request
-from lgf.runs.suggestion import suggest
+from lgf.runs.suggestion import suggest, useful
 
 FORM, TABLE = "form.json", "data.csv"  # beside run.json: what the page needs to ask again
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -272,7 +272,7 @@ class Page:
         return JSONResponse(await run_in_threadpool(self._suggest, call.path_params["id"]))
 
     def _suggest(self, id: str) -> dict[str, Any]:
-        (suggestion,) = suggest(load_run(find_run(self.runs, id)))
+        (suggestion,) = useful(suggest(load_run(find_run(self.runs, id))))
         return suggestion_view(suggestion)
 
     async def data(self, call: Call) -> Response:

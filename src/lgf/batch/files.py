@@ -46,7 +46,7 @@ def fit_files(
     value: str | Sequence[str] | None = None,
     derivative: Any = None,
     forcing_column: str | Sequence[str] | None = None,
-    experiment: str | None = None,
+    experiment: str | Sequence[str] | None = None,
     wide: bool = False,
     weight: str | None = None,
     initial: Any = None,

@@ -77,9 +77,17 @@ def simulate(
     run: RunFolder,
     t0: Annotated[str | None, typer.Option("--t0", help="First time. Default: start of the record.")] = None,
     t1: Annotated[str | None, typer.Option("--t1", help="Last time, as 20 or '2 min'. Default: end of it.")] = None,
-    n: Annotated[int, typer.Option("--n", help="Number of times.")] = 500,
+    n: Annotated[int | None, typer.Option("--n", help="Number of times. Default: 500.")] = None,
     initial: Annotated[str | None, typer.Option(help="Initial state at the first time, as 1,0 or 'u=3 cm'.")] = None,
     forcing: ForcingFormula = None,
+    forcing_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file with times and samples of the inputs. Its times are those of the table by default."
+        ),
+    ] = None,
+    forcing_column: ForcingColumn = None,
+    time: Annotated[str | None, typer.Option(help="Column of the times in that file. Default: guessed.")] = None,
     units: Annotated[bool, typer.Option("--units", help="Write the units into the header.")] = False,
     interval: Annotated[
         float | None, typer.Option(help="Probability such as 0.9: add the lower and upper ends of the band.")
@@ -90,40 +98,55 @@ def simulate(
     import numpy as np
 
     from lgf.cli.problem import parse_initial, parse_inputs
+    from lgf.data.experiments import make_inputs
     from lgf.data.quantities import read_quantity
     from lgf.equation.units import unit_text
     from lgf.errors import LgfError
     from lgf.runs.bands import Bands
     from lgf.runs.folder import read_run, write_atomically
     from lgf.runs.forecast import forecast
+    from lgf.runs.input_table import check_window, read_inputs, sample_times
     from lgf.runs.quantities import initial_in_numbers, times_in_numbers, units_of
     from lgf.solver.trajectory import SolveStatus, Trajectory
 
     result = read_run(run)
-    window = result.request.problem.observations[0].window
+    formulas, sampled = parse_inputs(forcing), {}
+    if forcing_file is not None:
+        sampled = read_inputs(result, forcing_file, time, forcing_column or ())
+        if (twice := next((name for name in sampled if name in formulas), None)) is not None:
+            raise LgfError(
+                f"the input {quoted(twice)} is given by a formula and by {forcing_file}; keep one of the two."
+            )
+    elif forcing_column or time is not None:
+        raise LgfError("--forcing-column and --time say what is in a file of inputs; name it by --forcing-file.")
+    own = sample_times(sampled) if sampled else np.array(result.request.problem.observations[0].window)
     given = [None if text is None else float(times_in_numbers(result, read_quantity(text))) for text in (t0, t1)]
-    begin, end = (own if time is None else time for own, time in zip(window, given, strict=True))
+    begin, end = (float(default) if t is None else t for default, t in zip(own[[0, -1]], given, strict=True))
+    as_sampled = bool(sampled) and n is None and given == [None, None]
+    n = 500 if n is None else n
     if not 2 <= n <= MOST_TIMES:
         raise LgfError(f"--n is {n}; give a number of times from 2 to {MOST_TIMES}.")
     if not (np.isfinite(begin) and np.isfinite(end) and begin < end):
         raise LgfError(f"the times go from {begin:g} to {end:g}; the last one must be later than the first.")
-    t = np.linspace(begin, end, n)
+    check_window(sampled, begin, end, str(forcing_file))
+    t = own if as_sampled else np.linspace(begin, end, n)
     start = parse_initial(initial) if initial is not None else None
     if isinstance(start, list):
         raise LgfError(f"the initial state is {quoted(initial)}; give a single one.")
     start = initial_in_numbers(result, start)
-    if start is None and forcing:
+    inputs = {**sampled, **make_inputs(formulas, t)} or None
+    if start is None and inputs:
         raise LgfError("a new forcing needs an initial state; give it by --initial.")
     ends: dict[str, Trajectory] = {}
     if interval is not None:
-        bands, inputs = Bands(result), parse_inputs(forcing) or None
+        bands = Bands(result)
         if start is not None:
             solved, lower, upper = bands.of_simulation(t, start, inputs, interval)
         else:
             solved, lower, upper = bands.of_experiment(0, t, interval)
         ends = {"lower": lower, "upper": upper}
     elif start is not None:
-        solved = result.simulate(t, start, parse_inputs(forcing) or None)
+        solved = result.simulate(t, start, inputs)
     else:
         solved = forecast(result, 0, t)
     text = _csv(solved, ends, {name: unit_text(unit) for name, unit in units_of(result).items()} if units else {})
@@ -175,7 +198,7 @@ def suggest(
     from lgf.report.canvas import png
     from lgf.report.figures import suggestion_figure
     from lgf.runs.folder import read_run, write_atomically
-    from lgf.runs.suggestion import Allowed, allowed_starts
+    from lgf.runs.suggestion import Allowed, allowed_starts, useful
     from lgf.runs.suggestion import suggest as suggest_experiments
 
     result = read_run(run)
@@ -186,11 +209,14 @@ def suggest(
         samples=samples,
         inputs=(make_inputs(parse_inputs(forcing), window),) if forcing else None,
     )
-    for number, suggestion in enumerate(suggest_experiments(result, n, allowed), start=1):
+    found = useful(suggest_experiments(result, n, allowed))
+    for number, suggestion in enumerate(found, start=1):
         path = run / f"suggestion-{number}.png"
         write_atomically(path, png(suggestion_figure(suggestion)))
         typer.echo(f"{number}. {suggestion}")
         typer.echo(f"   {path}")
+    if len(found) < n:
+        typer.echo("No further experiment that is allowed is expected to tell equations apart.")
 
 
 def records() -> None:

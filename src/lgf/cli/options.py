@@ -21,7 +21,10 @@ ForcingFormula = Annotated[
     list[str] | None, typer.Option(help="Known input as a formula in t: cos(2*t), or name=cos(2*t). Repeatable.")
 ]
 ForcingColumn = Annotated[list[str] | None, typer.Option(help="Column of a known input. Repeatable.")]
-Experiment = Annotated[str | None, typer.Option(help="Column that identifies the experiments.")]
+Experiment = Annotated[
+    list[str] | None,
+    typer.Option(help="Column that identifies the experiments. Repeatable: plate and well name them together."),
+]
 Wide = Annotated[
     bool, typer.Option("--wide", help="Every measured column is an experiment of the same quantity, as wells are.")
 ]

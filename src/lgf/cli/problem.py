@@ -21,7 +21,7 @@ class Columns:
     value: list[str] | None = None
     derivative: list[str] | None = None
     forcing: list[str] | None = None
-    experiment: str | None = None
+    experiment: list[str] | None = None
     weight: str | None = None
     unit: list[str] | None = None
     wide: bool = False
@@ -45,9 +45,9 @@ def read_problem(
     with packaged or nullcontext(Path(data)) as path:
         reading = read_observations(
             path, time=columns.time, value=columns.value or None, derivative=parse_derivative(columns.derivative),
-            forcing=columns.forcing or None, experiment=columns.experiment, weight=columns.weight, initial=start,
-            units=unit_pairs_from_text(columns.unit),
-            by_name=bool(known.get("hidden")), wide=columns.wide,
+            forcing=columns.forcing or None, experiment=columns.experiment or None, weight=columns.weight,
+            initial=start, units=unit_pairs_from_text(columns.unit), by_name=bool(known.get("hidden")),
+            wide=columns.wide,
         )  # fmt: skip
     observations, notes = reading.observations, reading.notes
     known = {**known, "units": dict(reading.units) or None}
@@ -65,7 +65,7 @@ def _filled(columns: Columns, record: Record) -> Columns:
         time=columns.time or record.time,
         value=columns.value or list(record.value),
         derivative=columns.derivative or ([] if columns.value else [str(d) for d in record.derivative]),
-        experiment=columns.experiment or record.experiment,
+        experiment=columns.experiment or ([] if record.experiment is None else [record.experiment]),
     )
 
 

@@ -12,7 +12,7 @@ from lgf.data.levels import jumps_between_levels
 from lgf.data.noise import is_noise_alone
 from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.rates import contradicts_rates
-from lgf.data.table import Table
+from lgf.data.table import ColumnName, Table
 from lgf.data.times import days_and_clock
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
@@ -41,7 +41,7 @@ class Roles:
     values: tuple[int, ...]
     variables: tuple[Variable, ...]
     inputs: tuple[tuple[str, int], ...]  # (name, position)
-    experiment: int | None
+    experiment: tuple[int, ...]  # experiments are the combinations of their entries; none if there is one experiment
     weight: int | None
     notes: tuple[str, ...]
     clock: int | None = None  # the time of day, if the column of the times has days only
@@ -57,17 +57,18 @@ def guess_roles(
     Every column of numbers without another role holds measured values. With `by_name` a single state has the name of
     its column. With `wide`, or if the names say so, each measured column is an experiment of the same quantity.
     """
-    if wide and experiment is not None:
-        raise LgfError("every column is an experiment of its own, but a column of experiments is named; drop one.")
     notes: list[str] = []
     positions = {
         what: None if name is None else table.position(name, what)
-        for what, name in (("time", time), ("experiment", experiment), ("weight", weight))
+        for what, name in (("time", time), ("weight", weight))
     }
+    labels = () if experiment is None else tuple(table.position(e, "experiment") for e in _as_sequence(experiment))
+    if wide and labels:
+        raise LgfError("every column is an experiment of its own, but a column of experiments is named; drop one.")
     names = [plain_name(name) for name in table.names]
     inputs = () if forcing is None else tuple(table.position(f, "forcing") for f in _as_sequence(forcing))
     values = None if value is None else tuple(table.position(v, "value") for v in _as_sequence(value))
-    taken = {p for p in positions.values() if p is not None} | set(values or ()) | set(inputs)
+    taken = {p for p in positions.values() if p is not None} | set(labels) | set(values or ()) | set(inputs)
     free = [k for k in range(len(names)) if k not in taken]
 
     time_position = positions["time"]
@@ -81,14 +82,13 @@ def guess_roles(
     if parts is not None:
         free = [k for k in (*free, time_position) if k not in parts]
         time_position, clock = parts
-    if positions["experiment"] is None and not _increases(table, time_position):
-        column = next((k for k in free if names[k] in _NAMES["experiment"]), None)
-        if column is None:
-            column = _label_of(table, time_position, free)
-        if column is not None:
-            positions["experiment"] = column
-            free.remove(column)
-            notes.append(f"Column {quoted(table.names[column])} tells the experiments apart (guessed).")
+    if not labels and not _increases(table, time_position):
+        labels = _guess_experiment(table, names, time_position, free)
+        free = [k for k in free if k not in labels]
+        called = " and ".join(quoted(table.names[k]) for k in labels)
+        if labels:
+            together = f"Columns {called} together tell" if len(labels) > 1 else f"Column {called} tells"
+            notes.append(f"{together} the experiments apart (guessed).")
     guesses = {
         what: [k for k in free if _is_called(names[k], what) and table.is_numeric(k)] for what in ("input", "weight")
     }
@@ -102,7 +102,7 @@ def guess_roles(
             for k in inputs
         ]
     if not inputs and values is None and not wide:
-        inputs = _stepping(table, names, free, positions["experiment"])
+        inputs = _stepping(table, names, free, labels)
         free = [k for k in free if k not in inputs]
         notes += [
             f"Column {quoted(table.names[k])} is a known input, guessed from its jumps between levels; if it is a "
@@ -112,17 +112,17 @@ def guess_roles(
     others = [
         k for k in free if table.is_numeric(k) and k not in guesses["weight"] and not _counts_rows(table, names, k)
     ]
-    beside = any(not _is_covariate(table, k, positions["experiment"]) for k in others)
+    beside = any(not _is_covariate(table, k, labels) for k in others)
     if positions["weight"] is None and guesses["weight"] and (values is not None or beside):
         positions["weight"] = guesses["weight"][0]
         free.remove(positions["weight"])
         notes.append(f"Column {quoted(table.names[positions['weight']])} is the weight (guessed).")
     guessed = values is None
     if values is None:
-        values = _guess_values(table, names, free, positions["experiment"], notes)
+        values = _guess_values(table, names, free, labels, notes)
     others = [p for role, p in positions.items() if p is not None and role != "time"]
-    _check_distinct(table, [time_position, *values, *inputs, *others])
-    if not wide and guessed and positions["experiment"] is None and _are_replicates([names[k] for k in values]):
+    _check_distinct(table, [time_position, *labels, *values, *inputs, *others])
+    if not wide and guessed and not labels and _are_replicates([names[k] for k in values]):
         wide = True
         notes.append(
             f"The {len(values)} measured columns are taken for experiments of one quantity, by their names; name them "
@@ -131,7 +131,7 @@ def guess_roles(
     if wide:
         variables = (_wide_variable(derivative),)
     else:
-        variables = measured_variables(table, values, derivative, by_name, time_position, positions["experiment"])
+        variables = measured_variables(table, values, derivative, by_name, time_position, labels)
         _check_number(table, variables, guessed)
     for k, variable in zip(values, variables, strict=True) if derivative is None and not wide else ():
         if variable.derivative > 0:
@@ -148,13 +148,26 @@ def guess_roles(
     if duplicate is not None:
         raise LgfError(f"two columns would be the input {quoted(duplicate)}; rename one of them.")
     return Roles(
-        time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), positions["experiment"],
+        time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), labels,
         positions["weight"], tuple(notes), clock, wide,
     )  # fmt: skip
 
 
+def time_and_others(table: Table, time: ColumnName | None = None) -> tuple[int, int | None, list[int]]:
+    """(times, time of day if the times are days only, other columns of numbers that do not count the rows).
+
+    The column of the times is guessed unless it is named.
+    """
+    names, every = [plain_name(name) for name in table.names], list(range(len(table.names)))
+    position = _guess_time(table, names, every) if time is None else table.position(time, "time")
+    days, clock = days_and_clock(table, position, [k for k in every if k != position]) or (position, None)
+    used = days, clock
+    others = [k for k in every if k not in used and table.is_numeric(k) and not _counts_rows(table, names, k)]
+    return days, clock, others
+
+
 def measured_variables(
-    table: Table, values: Sequence[int], derivative: Any, by_name: bool, time: int | None, experiment: int | None
+    table: Table, values: Sequence[int], derivative: Any, by_name: bool, time: int | None, experiment: Sequence[int]
 ) -> tuple[Variable, ...]:
     """The variable of each of these columns: by `derivative`, else by its name, unless values contradict a guess."""
     names = [table.names[k] for k in values]
@@ -164,11 +177,7 @@ def measured_variables(
     if not all(table.is_numeric(k) for k in (time, *values)):
         return variables
     t, columns = table.columns[time], np.column_stack([table.columns[k] for k in values])
-    rows = [np.arange(len(t))]
-    if experiment is not None:
-        labels = np.asarray(table.columns[experiment], str)
-        rows = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    if contradicts_rates(t, columns, variables, rows):
+    if contradicts_rates(t, columns, variables, list(table.groups(experiment).values())):
         return column_variables(names, [0] * len(names), by_name)
     return variables
 
@@ -236,10 +245,30 @@ def _guess_time(table: Table, names: list[str], free: list[int]) -> int:
 
 def _increases(table: Table, position: int) -> bool:
     column = table.columns[position]
-    if column.dtype.kind != "f":
-        return True
-    present = column[~np.isnan(column)]
+    return column.dtype.kind != "f" or _rises(column)
+
+
+def _rises(times: np.ndarray) -> bool:
+    present = times[~np.isnan(times)]
     return len(present) > 0 and bool(np.all(np.diff(present) > 0))
+
+
+def _guess_experiment(table: Table, names: list[str], time: int, free: list[int]) -> tuple[int, ...]:
+    """The columns that tell experiments apart; none if no column looks like it.
+
+    A column is taken by its name. If time does not increase in its experiments, the others of such names are asked, all
+    of them together, and then each other column beside it: the plate beside the well.
+    """
+    named = tuple(k for k in free if names[k] in _NAMES["experiment"])
+    if not named:
+        column = _label_of(table, time, free)
+        return () if column is None else (column,)
+    pairs = [tuple(sorted((named[0], k))) for k in free if k not in named]
+    for columns in (*((k,) for k in named), named, *pairs):
+        groups = table.groups(columns).values()
+        if len(groups) <= len(table) / LEAST_SAMPLES and all(_rises(table.columns[time][rows]) for rows in groups):
+            return columns
+    return named[:1]
 
 
 def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False) -> int | None:
@@ -279,7 +308,7 @@ def _counts_rows(table: Table, names: list[str], position: int) -> bool:
     return bool(column[0] in (0.0, 1.0) and np.all((steps == 1.0) | anew))
 
 
-def _stepping(table: Table, names: list[str], free: list[int], experiment: int | None) -> tuple[int, ...]:
+def _stepping(table: Table, names: list[str], free: list[int], experiment: Sequence[int]) -> tuple[int, ...]:
     """The columns that jump between levels, as of a switch or a pump; none if no other column could be measured.
 
     No solution of an equation does that.
@@ -294,7 +323,7 @@ def _stepping(table: Table, names: list[str], free: list[int], experiment: int |
 
 
 def _guess_values(
-    table: Table, names: list[str], free: list[int], experiment: int | None, notes: list[str]
+    table: Table, names: list[str], free: list[int], experiment: Sequence[int], notes: list[str]
 ) -> tuple[int, ...]:
     """Every column of numbers that is not empty, a covariate or noise, counts no rows and names no experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
@@ -317,7 +346,7 @@ def _guess_values(
             table.numbers(free[0])
         raise LgfError(f"{table.source} has no column of numbers beside time; give one with the measured values.")
     notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
-    where = "" if experiment is None else " within an experiment"
+    where = " within an experiment" if experiment else ""
     notes += [f"Not used: column {quoted(table.names[k])}, which does not change{where}." for k in constant]
     notes += [
         f"Not used: column {quoted(table.names[k])}, which looks like noise alone; name it if it is a state (--value) "
@@ -330,9 +359,9 @@ def _guess_values(
     return values
 
 
-def _is_covariate(table: Table, position: int, experiment: int | None) -> bool:
+def _is_covariate(table: Table, position: int, experiment: Sequence[int]) -> bool:
     """Whether the column has one value in every experiment but not the same in all, as the dose of a subject has."""
-    if experiment is None:
+    if not experiment:
         return False
     values = [np.unique(own[~np.isnan(own)]) for own in _parts(table, position, experiment)]
     return all(len(own) <= 1 for own in values) and len(np.unique(np.concatenate(values))) > 1
@@ -342,13 +371,9 @@ def _has_one_value(column: np.ndarray) -> bool:
     return len(np.unique(column[~np.isnan(column)])) == 1
 
 
-def _parts(table: Table, position: int, experiment: int | None) -> list[np.ndarray]:
+def _parts(table: Table, position: int, experiment: Sequence[int]) -> list[np.ndarray]:
     """The values of a column, experiment by experiment."""
-    column = table.columns[position]
-    if experiment is None:
-        return [column]
-    _, groups = np.unique(np.asarray(table.columns[experiment], str), return_inverse=True)
-    return [column[groups == g] for g in np.unique(groups)]
+    return [table.columns[position][rows] for rows in table.groups(experiment).values()]
 
 
 def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) -> None:
@@ -365,4 +390,4 @@ def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) 
 def _check_distinct(table: Table, used: list[int]) -> None:
     duplicate = next((k for k in used if used.count(k) > 1), None)
     if duplicate is not None:
-        raise LgfError(f"column {quoted(table.names[duplicate])} was given two roles; each column has one.")
+        raise LgfError(f"column {quoted(table.names[duplicate])} is named twice; each column has one role.")

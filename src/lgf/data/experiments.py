@@ -1,12 +1,12 @@
 """Observations from tables and arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from lgf.data.column_roles import DEFAULT_INPUT, guess_roles
+from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
 from lgf.data.column_units import column_units
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, state_variables
 from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
@@ -41,7 +41,7 @@ def read_observations(
     value: ColumnName | Sequence[ColumnName] | None = None,
     derivative: int | Sequence[int] | Mapping[str, int] | None = None,
     forcing: ColumnName | Sequence[ColumnName] | None = None,
-    experiment: ColumnName | None = None,
+    experiment: ColumnName | Sequence[ColumnName] | None = None,
     weight: ColumnName | None = None,
     initial: Any = None,
     units: Mapping[str, str] | None = None,
@@ -53,6 +53,7 @@ def read_observations(
 
     Every column of numbers without another role is a state, or a derivative of one, as its name says (see
     `column_variables`); `derivative` says it otherwise. A column that is empty in an experiment was not measured there.
+    Several columns of `experiment` name the experiments together, as a plate and a well do.
     `initial` is one state for all experiments, or one for each. `units` are by column or quantity; headers such as
     `u [m]` give the others. With `by_name` a single state has its column's name. In a `wide`
     table every measured column is an experiment of the same quantity; columns named like wells are taken for that.
@@ -61,10 +62,10 @@ def read_observations(
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name, wide)
     if roles.wide:
         table, roles = long_form(table, roles)
-    groups, short = _long_enough(_experiments(table, roles.experiment))
+    groups, short = _long_enough(_experiments(table, roles))
     column_unit, unit_notes = column_units(table, roles, units)
     initials = [_in_numbers(start, roles.variables, column_unit) for start in _initials(initial, len(groups))]
-    t, time_notes = read_times(table, roles.time, roles.clock, one_experiment=roles.experiment is None)
+    t, time_notes = read_times(table, roles.time, roles.clock, one_experiment=not roles.experiment)
     values = np.column_stack([table.numbers(k) for k in roles.values])
     inputs = {name: table.numbers(k) for name, k in roles.inputs}
     weights = None if roles.weight is None else table.numbers(roles.weight)
@@ -213,13 +214,20 @@ def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -
     return state_variables(names, list(derivative) if for_each else [derivative or 0] * n)
 
 
-def make_inputs(forcing: ForcingLike | Mapping[str, ForcingLike], t: np.ndarray) -> dict[str, Forcing]:
-    """The known inputs over these times by name; a single unnamed one is F, None means no input."""
+def make_inputs(
+    forcing: ForcingLike | Mapping[str, ForcingLike], t: np.ndarray, held: Collection[str] = ()
+) -> dict[str, Forcing]:
+    """The known inputs over these times by name; a single unnamed one is F, None means no input.
+
+    Samples of the inputs in `held` are held from each to the next, whatever they look like.
+    """
     named = forcing if isinstance(forcing, Mapping) else {} if forcing is None else {DEFAULT_INPUT: forcing}
-    return {str(name): make_forcing(signal, t) for name, signal in named.items() if signal is not None}
+    return {
+        str(name): make_forcing(signal, t, str(name) in held) for name, signal in named.items() if signal is not None
+    }
 
 
-def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing:
+def make_forcing(forcing: ForcingLike, t: np.ndarray, held: bool = False) -> Forcing:
     """The forcing over these times: from a formula, a function, or one sample per time."""
     if isinstance(forcing, Forcing):
         return forcing
@@ -228,7 +236,7 @@ def make_forcing(forcing: ForcingLike, t: np.ndarray) -> Forcing:
             return Forcing.from_formula(forcing)
         if callable(forcing):
             return Forcing.from_function(forcing, float(t[0]), float(t[-1]))
-        return Forcing.from_samples(t, np.asarray(forcing, dtype=float))
+        return Forcing.from_samples(t, np.asarray(forcing, dtype=float), held)
     except ReadingError as error:
         raise LgfError(f"the forcing {quoted(forcing)} cannot be read: {error.message}.") from error
     except (TypeError, ValueError) as error:
@@ -245,20 +253,14 @@ def _is_list(values: Any) -> bool:
     )
 
 
-def _experiments(table: Table, position: int | None) -> dict[str, np.ndarray]:
+def _experiments(table: Table, roles: Roles) -> dict[str, np.ndarray]:
     """The rows of each experiment by name, in the order of first appearance."""
-    if position is None:
-        return {"": np.arange(len(table))}
-    labels = table.columns[position]
-    if labels.dtype.kind == "f":
-        labels = np.array([f"{label:g}" for label in labels], dtype=object)
-    _, first, member = np.unique(labels.astype(str), return_index=True, return_inverse=True)
-    if len(first) > MOST_EXPERIMENTS:
-        raise LgfError(
-            f"column {quoted(table.names[position])} names {len(first):,} experiments; "
-            f"at most {MOST_EXPERIMENTS:,} are read."
-        )
-    return {str(labels[first[k]]): np.flatnonzero(member == k) for k in np.argsort(first)}
+    groups = table.groups(roles.experiment)
+    if len(groups) > MOST_EXPERIMENTS:
+        columns = " and ".join(quoted(table.names[k]) for k in roles.experiment)
+        what = f"columns {columns} name" if len(roles.experiment) > 1 else f"column {columns} names"
+        raise LgfError(f"{what} {len(groups):,} experiments; at most {MOST_EXPERIMENTS:,} are read.")
+    return groups
 
 
 def _in_numbers(initial: Any, measured: Sequence[Variable], units: Mapping[str, str]) -> Any:

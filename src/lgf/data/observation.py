@@ -130,11 +130,11 @@ def _check_times(t: np.ndarray) -> None:
     if steps[at] == 0:
         raise LgfError(
             f"time {t[at]:.6g} stands twice (samples {at + 1} and {at + 2}); average the two, remove one, or name the "
-            "column that tells experiments apart."
+            "columns that tell experiments apart."
         )
     raise LgfError(
         f"time goes back from {t[at]:.6g} to {t[at + 1]:.6g} at sample {at + 2}; sort the rows by time, or name the "
-        "column that tells experiments apart."
+        "columns that tell experiments apart."
     )
 
 

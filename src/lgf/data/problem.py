@@ -179,6 +179,17 @@ class Problem:
                 formulas.append((name, formula))
         return tuple(formulas)
 
+    @cached_property
+    def held_inputs(self) -> frozenset[str]:
+        """The sampled inputs that are held from each sample to the next wherever they change, as those of a switch."""
+        held = set()
+        for name in self.inputs:
+            signals = [self.signals(e).get(name) for e in range(len(self.observations))]
+            changing = [s for s in signals if s is not None and (s.samples is None or np.ptp(s.samples[:, 1]) > 0.0)]
+            if changing and all(s.has_steps for s in changing):
+                held.add(name)
+        return frozenset(held)
+
     @property
     def units(self) -> Units:
         """(quantity, unit) of the quantities whose unit is known."""

@@ -1,6 +1,6 @@
 """Tables of any kind (files, DataFrames, mappings, arrays) as named columns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -49,6 +49,21 @@ class Table:
             f"{self.source} has no {what} column {quoted(column)}; "
             f"its columns are {', '.join(map(quoted, self.names[:12]))}."
         )
+
+    def groups(self, positions: Sequence[int]) -> dict[str, np.ndarray]:
+        """The rows by the entries of these columns, such as "A/1", in the order of first appearance.
+
+        >>> Table(("plate", "well"), (np.array(["A", "A", "B"]), np.array([1.0, 2.0, 1.0]))).groups((0, 1))
+        {'A/1': array([0]), 'A/2': array([1]), 'B/1': array([2])}
+        """
+        if not positions:
+            return {"": np.arange(len(self))}
+        entries = [[_label(cell) for cell in self.columns[k]] for k in positions]
+        labels = np.array(["/".join(row) for row in zip(*entries, strict=True)])
+        _, first, member = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(member, kind="stable")
+        rows = np.split(order, np.cumsum(np.bincount(member))[:-1])
+        return {str(labels[first[k]]): rows[k] for k in np.argsort(first)}
 
     def place(self, row: int) -> str:
         """Where a user finds this row: its line in the file, if there is one."""
@@ -120,6 +135,10 @@ def _switch(cell: Any, number: float | None) -> float | None:
     if number is None:
         return _SWITCH.get(str(cell).strip().lower())
     return number if np.isnan(number) else None
+
+
+def _label(cell: Any) -> str:
+    return f"{cell:.15g}" if isinstance(cell, float) else str(cell)
 
 
 def _cell(cell: Any) -> float | None:

@@ -85,7 +85,7 @@ def read_times(table: Table, position: int, clock: int | None, one_experiment: b
         row = back[0] + 1
         raise LgfError(
             f"the dates in {name} go back from {column[row - 1]} to {column[row]} ({table.place(row)}); sort the "
-            "rows by date, or name the column that tells experiments apart."
+            "rows by date, or name the columns that tell experiments apart."
         )
     return seconds, [f"The times in {name} are dates{order}{beside}; t counts seconds from the first one."]
 

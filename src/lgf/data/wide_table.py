@@ -31,7 +31,7 @@ def long_form(table: Table, roles: Roles) -> tuple[Table, Roles]:
         time=0,
         values=(len(shared),),
         inputs=tuple((name, 1 + i) for i, (name, _) in enumerate(roles.inputs)),
-        experiment=len(shared) + 1,
+        experiment=(len(shared) + 1,),
         clock=None if roles.clock is None else shared.index(roles.clock),
         weight=None if roles.weight is None else shared.index(roles.weight),
         wide=False,

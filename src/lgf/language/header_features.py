@@ -19,14 +19,25 @@ _BESIDE = 5  # of the cheapest headers, beside which the kinds of summands are c
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Columns [set, term] of the usable sets with a mask, the numbers of these sets, and the columns sorted by kind."""
+    """What of the columns is compared, for the headers that are usable.
+
+    usable     the numbers of these headers
+    columns    [header, term] their columns, -1 where `there` is false
+    products   [header, term, term] the places of the inner products, with the mask and the ridge of those used
+    cheapest   the columns of the cheapest headers, beside which the kinds are compared
+    gained     (their numbers, the kinds), which index the features
+    by_kind    the columns of the table sorted by kind, and the first of each kind
+    """
 
     usable: np.ndarray
     columns: np.ndarray
+    there: np.ndarray
+    products: np.ndarray
     mask: np.ndarray
     padding: np.ndarray
+    cheapest: tuple[np.ndarray, ...]
+    gained: tuple[np.ndarray, ...]
     by_kind: np.ndarray
-    kinds: np.ndarray
     first: np.ndarray
 
 
@@ -42,18 +53,16 @@ def header_features(table: TermTable, order: int, gram: np.ndarray, with_measure
     """
     own = _columns(table, order)
     left = np.zeros(len(table.headers))
-    products = gram[own.columns[:, :, None], own.columns[:, None, :]] * own.mask + own.padding
-    measured = np.where(own.columns >= 0, with_measured[own.columns], 0.0)
+    products = gram.ravel()[own.products] * own.mask + own.padding
+    measured = np.where(own.there, with_measured[own.columns], 0.0)
     solved = np.linalg.solve(products, measured[:, :, None])[:, :, 0]
     left[own.usable] = np.log10(np.clip(1.0 - (solved * measured).sum(1), _LEAST, 1.0))
     gained = np.zeros((min(_BESIDE, len(table.headers)), table.n_kinds))
-    free, share = np.zeros(len(with_measured)), np.zeros(len(with_measured))
-    for number, columns in zip(own.usable.tolist(), own.columns, strict=True):
-        if number >= len(gained):
-            break
-        beside(gram, with_measured, columns[columns >= 0], free, share)
-        rest = np.maximum(1.0 - share[own.by_kind] ** 2, _LEAST)
-        gained[number, own.kinds] = np.log10(np.minimum.reduceat(rest, own.first))
+    free, shares = np.zeros(len(with_measured)), np.zeros((len(own.cheapest), len(with_measured)))
+    for columns, share in zip(own.cheapest, shares, strict=True):
+        beside(gram, with_measured, columns, free, share)
+    rest = np.maximum(1.0 - shares[:, own.by_kind] ** 2, _LEAST)
+    gained[own.gained] = np.log10(np.minimum.reduceat(rest, own.first, axis=1))
     return np.concatenate([left, gained.ravel()])
 
 
@@ -71,4 +80,16 @@ def _columns(table: TermTable, order: int) -> _Columns:
     kind = np.array(table.kinds)[group]
     by_kind = np.argsort(kind, kind="stable")
     kinds, first = np.unique(kind[by_kind], return_index=True)
-    return _Columns(np.array(usable, np.int64), columns, mask, padding, by_kind, kinds, first)
+    compared = [i for i in usable if i < _BESIDE]
+    return _Columns(
+        np.array(usable, np.int64),
+        columns,
+        there,
+        (columns % len(group))[:, :, None] * len(group) + (columns % len(group))[:, None, :],
+        mask,
+        padding,
+        tuple(columns[k][there[k]] for k in range(len(compared))),
+        np.ix_(np.array(compared, np.int64), kinds),
+        by_kind,
+        first,
+    )

@@ -24,6 +24,7 @@ _MODES = 64  # of the grid, that are compared; faster ones are mostly noise
 _LARGEST = 1e100
 _LEAST = 1e-5  # of what is left, before its logarithm is taken
 _CYCLES = np.geomspace(0.4, 24.0, 72)  # at which the spectrum is searched
+_STEP = float(_CYCLES[1] / _CYCLES[0])
 _LINE = np.linalg.qr(np.stack([np.ones(GRID), TAU], 1))[0]
 _WAVES = np.exp(2j * np.pi * _CYCLES[:, None] * TAU) * np.hanning(GRID)
 _WAVES = _WAVES - (_WAVES @ _LINE) @ _LINE.T  # a straight line has no spectrum
@@ -81,7 +82,7 @@ class Projections:
         free, share = np.zeros(len(self.group)), np.zeros(len(self.group))
         left = beside(self.gram, self.with_measured, np.array(chosen, np.int64), free, share)
         for group in groups:
-            columns = np.flatnonzero(self.group == group)
+            columns = _columns_of(self.table, self.order, group)
             if len(columns):
                 chosen.append(int(columns[np.argmax(share[columns] ** 2)]))
                 left = beside(self.gram, self.with_measured, np.array(chosen, np.int64), free, share)
@@ -106,11 +107,11 @@ class ProjectionMemory:
     def __init__(self) -> None:
         self._arrays: dict[tuple[str, int], np.ndarray] = {}
 
-    def array(self, name: str, shape: tuple[int, int], kind: type = np.float32) -> np.ndarray:
-        """The array of this name, as it was left."""
+    def array(self, name: str, shape: tuple[int, int]) -> np.ndarray:
+        """The array of this name, in single precision, as it was left."""
         key = name, shape[0]
         if key not in self._arrays or self._arrays[key].shape != shape:
-            self._arrays[key] = np.empty(shape, kind)
+            self._arrays[key] = np.empty(shape, np.float32)
         return self._arrays[key]
 
 
@@ -134,7 +135,7 @@ def project(record: GridRecord, table: TermTable, memory: ProjectionMemory | Non
         by_order.programs, by_order.owner, by_order.relative, by_order.unit, units, by_order.cofactors, t, columns,
         forcing, _LARGEST, rows[:-1],
     )  # fmt: skip
-    rows[-1] = forcing[0] / max(np.sqrt(np.mean(forcing**2)), 1e-30) if record.forced else 0.0
+    rows[-1] = forcing[0] / max(np.sqrt(_mean_square(forcing)), 1e-30) if record.forced else 0.0
     times = order - record.observed
     weights = _weights(record)
     # Terms, the known input, the measured column; single precision halves the time of the products.
@@ -153,9 +154,8 @@ def project(record: GridRecord, table: TermTable, memory: ProjectionMemory | Non
     left = subtract_projection(both, nuisance)
     both *= np.where(left > 1e-3, 1.0 / np.maximum(left, 1e-30), 0.0).astype(np.float32)[:, None]
     terms = len(both) - 2
-    products = np.matmul(both[:-2], both[:-2].T, out=memory.array("products", (terms, terms)))
-    gram, with_measured = memory.array("gram", (terms, terms), float), (both[:-2] @ both[-1]).astype(float)
-    np.copyto(gram, products)
+    gram = np.matmul(both[:-2], both[:-2].T, out=memory.array("gram", (terms, terms)))
+    with_measured = (both[:-2] @ both[-1]).astype(float)
     share = float(max(left[-1], 1e-6))
     scalars = _scalars(record, cycles, powers)
     features = _static(table, order, gram, with_measured, share, record.noise)
@@ -182,7 +182,7 @@ def _weights(record: GridRecord) -> np.ndarray:
         return np.ones(_MODES, np.float32)
     u, du = record.columns[:, 0], record.columns[:, 1]
     level = 0.0 if record.observed else u.mean(1, keepdims=True)
-    ratio = np.mean((du * record.window[:, None]) ** 2) / max(float(np.mean((u - level) ** 2)), 1e-300)
+    ratio = _mean_square(du * record.window[:, None]) / max(float(_mean_square(u - level)), 1e-300)
     sizes = grid_integrals(record.order).sizes[:_MODES]
     return (1.0 / np.sqrt(1.0 + (ratio * sizes) ** 2)).astype(np.float32)
 
@@ -191,7 +191,7 @@ def _static(
     table: TermTable, order: int, gram: np.ndarray, with_measured: np.ndarray, left: float, noise: float
 ) -> np.ndarray:
     group, n_groups = table.by_order[order].group, table.n_groups
-    base = np.array([int(np.flatnonzero(group == g)[0]) for g in table.base(order)], np.int64)
+    base = _base(table, order)
     free, share = np.zeros(len(group)), np.zeros(len(group))
     alone = _by_group(_leaves(with_measured**2), group, n_groups)
     of_base = beside(gram, with_measured, base, free, share)
@@ -205,7 +205,7 @@ def _static(
     # what each linear term is worth beside the best pair
     worth = np.zeros(3)
     for i in range(len(base)):
-        without = beside(gram, with_measured, np.delete(both, i), free, share)
+        without = beside(gram, with_measured, both[_others(len(both), i)], free, share)
         worth[i] = min(np.log10(max(without, 1e-10) / max(of_pair, 1e-10)), 4.0)
     sizes = [
         np.log10(left),
@@ -215,6 +215,24 @@ def _static(
         np.log10(noise + 1e-4),
     ]
     return np.concatenate([alone, single, signed, paired - paired.min(), third, sizes, worth])
+
+
+@lru_cache(maxsize=8)
+def _base(table: TermTable, order: int) -> np.ndarray:
+    """The columns of the linear terms."""
+    return np.array([_columns_of(table, order, g)[0] for g in table.base(order)], np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _columns_of(table: TermTable, order: int, group: int) -> np.ndarray:
+    """The columns of a group."""
+    return np.flatnonzero(table.by_order[order].group == group)
+
+
+@lru_cache(maxsize=32)
+def _others(n: int, i: int) -> np.ndarray:
+    """The numbers below n without i."""
+    return np.delete(np.arange(n), i)
 
 
 def _leaves(explained: np.ndarray) -> np.ndarray:
@@ -242,18 +260,24 @@ def _peaks(measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inner = np.flatnonzero((power[1:-1] >= power[:-2]) & (power[1:-1] > power[2:])) + 1
     strongest = inner[np.argsort(-power[inner], kind="stable")[:PEAKS]]
     cycles, powers = np.array([0.5, 1.0, 2.0]), np.zeros(PEAKS)
-    for i, k in enumerate(strongest):
-        a, b, c = power[k - 1 : k + 2]
+    total = max(float(power.sum()), 1e-300)
+    for i, k in enumerate(strongest.tolist()):
+        a, b, c = power[k - 1 : k + 2].tolist()
         shift = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c < 0 else 0.0
-        cycles[i] = _CYCLES[k] * (_CYCLES[1] / _CYCLES[0]) ** shift
-        powers[i] = b / max(power.sum(), 1e-300)
+        cycles[i] = float(_CYCLES[k]) * _STEP**shift
+        powers[i] = b / total
     return cycles, powers
+
+
+def _mean_square(values: np.ndarray) -> np.floating:
+    """The mean of the squares, in the precision of the values; `np.mean` takes several times as long for so few."""
+    return (values * values).sum() / values.size
 
 
 def _scalars(record: GridRecord, cycles: np.ndarray, powers: np.ndarray) -> np.ndarray:
     order, window = record.order, float(record.window.mean())
     u, du, top = record.columns[:, 0], record.columns[:, 1], record.columns[:, order]
-    size = max(float(np.sqrt(np.mean(u**2))), 1e-30)
+    size = max(float(np.sqrt(_mean_square(u))), 1e-30)
     low, high = float(u.min()), float(u.max())
     start = float(record.start[0])
 
@@ -264,8 +288,8 @@ def _scalars(record: GridRecord, cycles: np.ndarray, powers: np.ndarray) -> np.n
         [
             order == 2, record.forced, record.observed > 0, start > 0, start / (abs(start) + window),
             float(u.mean()) / size, low > 0, high < 0, order == 2 and (du.min() > 0 or du.max() < 0),
-            (high - low) / size, logarithm(float(np.sqrt(np.mean(du**2))) * window / size),
-            logarithm(float(np.sqrt(np.mean(top**2))) * window**order / size), np.log(record.samples),
+            (high - low) / size, logarithm(float(np.sqrt(_mean_square(du))) * window / size),
+            logarithm(float(np.sqrt(_mean_square(top))) * window**order / size), np.log(record.samples),
             np.log(cycles[0]), np.log(cycles[1]), powers[0], powers[1],
         ],
         float,

@@ -157,8 +157,8 @@ class Run:
     ) -> Trajectory:
         """The solution of the chosen system from any initial state at t[0] (in order or by name), under any inputs.
 
-        Missing inputs are taken from the data if they are formulas there. Constants that vary by experiment are those
-        of `experiment`, or else their means.
+        Missing inputs are taken from the data if they are formulas there. Samples are held if those of the data were.
+        Constants that vary by experiment are those of `experiment`, or else their means.
         """
         if experiment is not None:
             self._check_experiment(experiment)
@@ -171,13 +171,14 @@ class Run:
     ) -> dict[str, Forcing]:
         """The inputs of a simulation by name; LgfError if the chosen system needs one that is not known."""
         known = {name: Forcing.from_formula(f) for name, f in self.request.problem.formulas}
-        inputs = {**known, **make_inputs(_named(forcing, self.frame), np.asarray(t, float))}
+        held = self.request.problem.held_inputs
+        inputs = {**known, **make_inputs(_named(forcing, self.frame), np.asarray(t, float), held)}
         missing = [s.args[0] for s in self.frame.input_symbols if s in self.best.skeleton.symbols]
         missing = [name for name in missing if name not in inputs]
         if missing:
             raise LgfError(
-                f"the forcing {missing[0]} of the data was given by samples; say what drives the system now: a "
-                f'formula (--forcing "{missing[0]}=2"), or in Python also samples or a function.'
+                f"the forcing {missing[0]} of the data was given by samples; say what drives the system now: "
+                f'a formula (--forcing "{missing[0]}=2") or samples (--forcing-file new.csv); in Python a function too.'
             )
         return inputs
 

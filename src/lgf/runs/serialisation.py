@@ -283,6 +283,7 @@ def frame_from_plain(data: Plain) -> Frame:
 def _inputs_to_plain(inputs: Mapping[str, Forcing]) -> Plain:
     return {
         name: {"formula": None if f.formula is None else plain(f.formula), "samples": f.samples}
+        | ({"held": True} if f.held else {})
         for name, f in inputs.items()
     }
 
@@ -295,4 +296,4 @@ def _forcing_from_plain(data: Plain) -> Forcing:
     if data["formula"] is not None:
         return Forcing.from_formula(read_expression(data["formula"]))
     samples = _array(data["samples"])
-    return Forcing.from_samples(samples[:, 0], samples[:, 1])
+    return Forcing.from_samples(samples[:, 0], samples[:, 1], bool(data.get("held")))

@@ -3,13 +3,14 @@
 For two equations i and j and a planned record, d is the difference of their predictions and V the covariance of that
 difference: the noise, and the uncertainty of the constants of both. The record is expected to change the difference of
 their description lengths by D = d' V^-1 d. The sum over pairs of sqrt(w_i w_j) exp(-D / 8), with w the weights of the
-equations, bounds the probability of a wrong choice (Bhattacharyya). The plan with the smallest sum is suggested.
+equations, bounds the probability of a wrong choice (Bhattacharyya). The plan with the smallest sum is suggested, of
+those that decide between the chosen equation and another one if there are any.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, takewhile
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,10 @@ class Suggestion:
         start = ", ".join(f"{v} = {format_number(value)}" for v, value in self.start.items())
         driven = "".join(f", with {name} = {f.describe()}" for name, f in self.inputs.items())
         length = format_number(float(self.t[-1] - self.t[0]))
-        others = (
-            "the other equation" if len(self.gains) == 1 else f"{self.decided} of {len(self.gains)} other equations"
-        )
-        verb = "is expected" if len(self.gains) > 1 or self.decided else "is not expected"
+        others = "the other equation"
+        if len(self.gains) > 1:
+            others = f"{self.decided or 'any'} of {len(self.gains)} other equations"
+        verb = "is expected" if self.decided else "is not expected"
         return (
             f"Start at {start}{driven}, and take {len(self.t)} samples over {length}. The predictions differ by up to "
             f"{self.disagreement:.1f} times the noise. The record {verb} to tell the chosen equation from {others} (a "
@@ -86,7 +87,7 @@ class Suggestion:
 
 
 def suggest(run: Run, n: int = 1, allowed: Allowed = Allowed()) -> list[Suggestion]:
-    """The n experiments that together tell the equations apart best, most useful first.
+    """The n experiments that together tell the equations apart best, most useful first; `useful` are those that decide.
 
     With a single equation in the set, it is compared with the best other one of the Pareto front.
     """
@@ -105,10 +106,11 @@ def suggest(run: Run, n: int = 1, allowed: Allowed = Allowed()) -> list[Suggesti
     grid = [(times, inputs) for times in _times(run, allowed) for inputs in _inputs(run, allowed)]
     pairs = list(combinations(range(len(rivals)), 2))
     importance = np.array([math.sqrt(weights[i] * weights[j]) for i, j in pairs])
+    others = np.array([i == 0 for i, _ in pairs])  # the pairs of the chosen equation and another one
     known = np.zeros(len(pairs))  # what the experiments suggested so far are expected to tell
     found: list[Suggestion] = []
     for number in range(n):
-        best: tuple[float, _Plan, np.ndarray] | None = None
+        best: tuple[tuple[bool, float], _Plan, np.ndarray] | None = None
         for round_ in range(2):
             for times, inputs in grid if best is None else [(best[1].t, best[1].inputs)]:
                 for start in _starts(box, number, None if round_ == 0 or best is None else best[1].start):
@@ -116,15 +118,29 @@ def suggest(run: Run, n: int = 1, allowed: Allowed = Allowed()) -> list[Suggesti
                     separations = _separations(rivals, pairs, plan)
                     if separations is None:
                         continue
-                    error = _error(importance, known + separations)
-                    if best is None or error < best[0]:
-                        best = error, plan, separations
+                    decides = bool(np.any((separations > DECISIVE)[others & (known <= DECISIVE)]))
+                    rank = not decides, _error(importance, known + separations)
+                    if best is None or rank < best[0]:
+                        best = rank, plan, separations
         if best is None:
             raise LgfError("no experiment within what is allowed can be solved; allow other starts or durations.")
-        error, plan, separations = best
+        (_, error), plan, separations = best
         found.append(_suggestion(run, rivals, plan, pairs, separations, math.exp(error)))
         known = known + separations
     return found
+
+
+def useful(found: Sequence[Suggestion]) -> list[Suggestion]:
+    """The suggestions before the first that is expected to decide nothing; LgfError if that is the first of all."""
+    if found[0].decided == 0:
+        n, most = len(found[0].gains), max(found[0].gains)
+        others = "the other equation" if n == 1 else f"any of {n} other equations"
+        raise LgfError(
+            f"no experiment that is allowed is expected to tell the chosen equation from {others} (a description "
+            f"length that changes by up to {most:.1f}; {DECISIVE:.0f} decides): measure more precisely or another "
+            "state, or allow longer records, more samples or other starts."
+        )
+    return list(takewhile(lambda suggestion: suggestion.decided > 0, found))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 The description length chooses, unless the predictions of its choice are refuted, another equation predicts much
 better, or nothing tests the choice and it blows up soon after the record: then the simplest equation whose
-predictions are within 10 % of the best ones is chosen. Of a single record a better forecast is hardly a reason: the
-constants of a true equation may not be determined by its first part.
+predictions are within 10 % of the best ones is chosen. Of a single record a better forecast is hardly a reason, because
+the constants of a true equation may not be determined by its first part, unless it is that of a simpler equation and
+many times better.
 """
 
 import math
@@ -113,8 +114,9 @@ def decide(
     trust = trust_in(best, settings, tools.variation)
     everything = [*tested, *rest]
     simpler = outdone_by(best, everything, settings)
-    poor = simpler and (worthless(best, settings, tools.variation) or tools.leaves_pattern(best))
-    if trust is not Trust.REFUTED and poor:
+    if simpler and not (worthless(best, settings, tools.variation) or tools.leaves_pattern(best)):
+        simpler = [c for c in simpler if settings.far_outpredicted_above * _error(c) < _error(best)]
+    if trust is not Trust.REFUTED and simpler:
         refitted = tools.predict(tools.refine(simpler))
         best = next((c for c in sorted(refitted, key=_error) if tools.accept(c)), best)
         trust = trust_in(best, settings, tools.variation)
@@ -154,13 +156,14 @@ def outdone_by(
 ) -> list[Candidate]:
     """The simpler equations that fit about as well as the best one and predict much better.
 
-    If the best one leaves more than noise, or predicts worse than the mean of the data, such an equation is the better
-    one: what a longer one gains in the fit is paid for in every forecast.
+    If the best one leaves more than noise, or predicts worse than the mean of the data, or if the simpler one predicts
+    many times better, it is the better one: what a longer one gains in the fit is paid for in every forecast.
     """
     return [
         c
         for c in others
         if simplicity(c, settings) < simplicity(best, settings)
+        and _predicts(c)
         and c.loss <= settings.about_as_well**2 * best.loss
         and settings.outpredicted_above * _error(c) < _error(best)
     ]
@@ -169,9 +172,11 @@ def outdone_by(
 def best_predictors(pool: Sequence[Candidate], tools: Tools, settings: PredictionSettings) -> list[Candidate]:
     """The equations whose predictions count as equal to the best ones.
 
-    Those whose dependence on time can be foreseen, such as those without time, and that do not blow up soon after the
-    record are preferred if the best of them is not much worse.
+    Those that predict nothing, because their errors grow as in chaos, count only if none predicts anything. Those whose
+    dependence on time can be foreseen, such as those without time, and that do not blow up soon after the record are
+    preferred if the best of them is not much worse.
     """
+    pool = [c for c in pool if _predicts(c)] or pool
     tame = [c for c in pool if foreseeable(c.skeleton, c.fit.values, tools.window) and tools.continues(c)]
     smallest = min(map(_error, pool))
     if min(map(_error, tame), default=math.inf) <= settings.foreseeable_within * smallest:
@@ -234,6 +239,10 @@ def _error(candidate: Candidate) -> float:
     """The error of predictions, or of the fit where nothing can be predicted."""
     error = None if candidate.prediction is None else candidate.prediction.error
     return math.sqrt(candidate.loss) if error is None else error
+
+
+def _predicts(candidate: Candidate) -> bool:
+    return candidate.prediction is not None and candidate.prediction.error is not None
 
 
 def _same(one: Candidate, other: Candidate) -> bool:

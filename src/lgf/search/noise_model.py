@@ -115,7 +115,8 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
         return candidate
     variance = float(rows[-1] @ rows[-1]) / max(n - len(x), 1)
     slopes, _, sizes = _scaled(rows)
-    covariance = variance * np.linalg.pinv(slopes @ slopes.T, hermitian=True) / np.outer(sizes, sizes)
+    inverse = np.linalg.pinv(slopes @ slopes.T, hermitian=True)
+    covariance = variance * inverse / sizes / sizes[:, None]  # a product of sizes may overflow
     fit = _moved(candidate.fit, fitting, x, covariance)
     noise = Noise(length, share / (1.0 + share))
     return replace(candidate, fit=replace(fit, loss=spread), objective=candidate.objective - gain, noise=noise)

@@ -57,6 +57,7 @@ class PredictionSettings:
     patterned_above: Positive = 0.2  # the same if the residuals are more than noise
     refuted_above: Positive = 5.0  # z^2 of a prediction; true equations have 0.6 to 2.3
     outpredicted_above: Annotated[float, Field(ge=1.0)] = 1.5  # times the best error, if there are several experiments
+    far_outpredicted_above: Annotated[float, Field(ge=1.0)] = 5.0  # times the error of a simpler one, of any record
     about_as_well: Annotated[float, Field(ge=1.0)] = 1.25  # residuals within this factor count as equal, if patterned
     near_best: Annotated[float, Field(ge=1.0)] = 1.1  # predictions within this factor of the best count as equal
     foreseeable_within: Annotated[float, Field(ge=1.0)] = 2.0  # the same for those whose part of time can be foreseen

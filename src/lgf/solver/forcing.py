@@ -33,12 +33,13 @@ class Forcing:
     """A known input: a formula in t, or samples joined by a cubic table.
 
     Exactly one of `formula` and `samples` (M, 2: time, value) is set. Samples that change by steps (a valve, a switch)
-    are held until the next one instead. Outside its samples the first and the last value are held. Build one by
-    `from_formula`, `from_samples` or `from_function`.
+    are held until the next one instead, and so are all samples if `held` says it. Outside its samples the first and the
+    last value are held. Build one by `from_formula`, `from_samples` or `from_function`.
     """
 
     formula: Expression | None = None
     samples: np.ndarray | None = None
+    held: bool = False
 
     def __post_init__(self):
         if (self.formula is None) == (self.samples is None):
@@ -58,8 +59,11 @@ class Forcing:
         return cls(formula=expression)
 
     @classmethod
-    def from_samples(cls, t: ArrayLike, values: ArrayLike) -> "Forcing":
-        """The forcing through these samples; missing values (NaN) are bridged by the interpolation."""
+    def from_samples(cls, t: ArrayLike, values: ArrayLike, held: bool = False) -> "Forcing":
+        """The forcing through these samples; missing values (NaN) are bridged by the interpolation.
+
+        If `held`, each value is held until the next one; otherwise it is if the samples change by steps.
+        """
         t, values = np.asarray(t, dtype=float), np.asarray(values, dtype=float)
         if t.ndim != 1 or values.shape != t.shape:
             raise LgfError(
@@ -78,7 +82,7 @@ class Forcing:
             slopes = np.diff(values) / np.diff(t)
         if not all(np.max(np.abs(x)) <= _LARGEST for x in (t, values, slopes)):
             raise LgfError(f"the forcing samples, their times or their slopes exceed {_LARGEST:g}; change the units.")
-        return cls(samples=np.column_stack([t, values]))
+        return cls(samples=np.column_stack([t, values]), held=held)
 
     @classmethod
     def from_function(
@@ -104,8 +108,8 @@ class Forcing:
         Two levels are those of a switch, which may be thrown at every sample. Of more levels the changes are lone ones,
         and large: those of a pulse follow each other, and those of a slow signal that was rounded are small.
         """
-        if self.samples is None:
-            return False
+        if self.samples is None or self.held:
+            return self.held
         values = self.samples[:, 1]
         low = np.count_nonzero(values == values.min())
         if low + np.count_nonzero(values == values.max()) == len(values):

@@ -74,8 +74,8 @@ def make_examples(grammar: Grammar, pairs: Pairs, summands: int) -> Examples:
         out.missing[i, : len(order)] = before
         said = [*header, *(rule for summand in order for rule in summand)]
         out.rules[i, : len(said)] = said
-        out.block[i, : len(said)] = np.repeat(np.arange(len(order) + 1), [len(header), *map(len, order)])
-        good[i] = np.isfinite(out.features[i]).all() and np.isfinite(out.missing[i]).all()
+        out.block[i, : len(said)] = [0] * len(header) + [k for k, own in enumerate(order, 1) for _ in own]
+    good &= np.isfinite(out.features).all(1) & np.isfinite(out.missing).all((1, 2))
     return out.rows(np.flatnonzero(good))
 
 

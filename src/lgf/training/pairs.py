@@ -12,13 +12,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import Variable
 from lgf.grammar import Derivation, Grammar, mentions, pad, restrict, sample
 from lgf.language.language import Language, undefined_on
 from lgf.language.sentences import grammar_frame
 from lgf.settings.ranges import Count, Share, Tally
 from lgf.smoothing.common_grid import GRID, on_grid, smooth_records
+from lgf.solver.program import CompiledSkeleton, compile_skeleton
 from lgf.training.simulation import POINTS, SimulationSettings, Solution, solutions
 
 _DRAWN = 50  # sentences at a time
@@ -119,7 +119,7 @@ class PairMaker:
         over_u, over_t = mentions("log(u", "sqrt(u", "u^C", "/u"), mentions("/t", "log(t", "/log(t", "/sin(")
         self._positive = frozenset(i for i, rule in enumerate(grammar.rules) if over_u(rule))
         self._late = frozenset(i for i, rule in enumerate(grammar.rules) if over_t(rule))
-        self._skeletons: dict[tuple[Kind, Derivation], Skeleton | None] = {}
+        self._compiled: dict[tuple[Kind, Derivation], CompiledSkeleton | None] = {}
 
     def chunk(self, number: int, size: int | None = None) -> Pairs:
         """The pairs of this chunk. `size` pairs are simulated; those that lose their terms to the noise are left out.
@@ -134,23 +134,24 @@ class PairMaker:
             kind = kinds[rng.choice(len(kinds), p=chances)]
             language = self._languages[kind]
             for derivation in sample(self._grammar, rng, _DRAWN, language.allowed):
-                skeleton = self._skeleton(kind, derivation)
-                if skeleton is not None:
+                compiled = self._equation(kind, derivation)
+                if compiled is not None:
                     rules = frozenset(derivation)
                     positive, late = not rules.isdisjoint(self._positive), not rules.isdisjoint(self._late)
-                    found = solutions(skeleton, positive, late, rng, self._recipe.simulation)
+                    found = solutions(compiled, positive, late, rng, self._recipe.simulation)
                     drawn += [(kind, derivation, solution) for solution in found]
         return self._measured(drawn[:size], rng)
 
-    def _skeleton(self, kind: Kind, derivation: Derivation) -> Skeleton | None:
+    def _equation(self, kind: Kind, derivation: Derivation) -> CompiledSkeleton | None:
+        """The equation of the derivation; None if it cannot be solved for its highest derivative."""
         key = kind, derivation
-        if key not in self._skeletons:
-            if len(self._skeletons) >= _SKELETONS:
-                self._skeletons.clear()
+        if key not in self._compiled:
+            if len(self._compiled) >= _SKELETONS:
+                self._compiled.clear()
             skeleton = self._languages[kind].skeleton(derivation)
             usable = skeleton is not None and skeleton.right_sides is not None
-            self._skeletons[key] = skeleton if usable else None
-        return self._skeletons[key]
+            self._compiled[key] = compile_skeleton(skeleton) if usable else None
+        return self._compiled[key]
 
     def _measured(self, drawn: list[tuple[Kind, Derivation, Solution]], rng: np.random.Generator) -> Pairs:
         recipe, n = self._recipe, len(drawn)

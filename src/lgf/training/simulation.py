@@ -11,13 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from lgf.equation.skeleton import Skeleton
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import Expression, T, is_input
 from lgf.solver.constant_roles import Role
 from lgf.solver.kernels.integrator import N_STAGES, N_WORK, Options, Workspace, integrate
-from lgf.solver.kernels.machine import LANES, NO_TABLE, WIDE, evaluate_wide
-from lgf.solver.program import CompiledSkeleton, compile_skeleton
+from lgf.solver.kernels.machine import LANES, NO_TABLE, WIDE, evaluate_lanes
+from lgf.solver.program import CompiledSkeleton
 
 POINTS = 385
 """The samples of a solution: even over the window, and 384 has many divisors."""
@@ -64,7 +63,7 @@ class Solution:
 
 
 def solutions(
-    skeleton: Skeleton,
+    compiled: CompiledSkeleton,
     positive: bool,
     late: bool,
     rng: np.random.Generator,
@@ -75,8 +74,7 @@ def solutions(
     positive  only solutions with u > 0 are defined
     late      the window may not begin at t = 0
     """
-    compiled = compile_skeleton(skeleton)
-    frame = skeleton.frame
+    frame = compiled.frame
     order, forced = frame.orders[0], bool(frame.inputs)
     picture = _draw_picture(order, forced, positive, late, rng, settings)
     drawn = _draw_constants(compiled, picture, rng)
@@ -116,7 +114,12 @@ class _Picture:
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    return float(np.exp(rng.uniform(*_logarithms(low, high))))
+
+
+@lru_cache(maxsize=64)
+def _logarithms(low: float, high: float) -> tuple[float, float]:
+    return float(np.log(low)), float(np.log(high))
 
 
 def _draw_picture(
@@ -135,9 +138,8 @@ def _draw_picture(
     w = 2 * np.pi * cycles / window
     angle = w * window * tau + rng.uniform(0, 2 * np.pi)
     level, amplitude = (1.0, 0.7) if above else (0.0, 1.0)
-    columns = size * np.stack(
-        [level + amplitude * np.sin(angle), amplitude * w * np.cos(angle), -amplitude * w * w * np.sin(angle)]
-    )
+    wave = np.sin(angle)
+    columns = size * np.array([level + amplitude * wave, amplitude * w * np.cos(angle), -amplitude * w * w * wave])
     forcing = _draw_input(cycles, rng) * np.exp(rng.normal(0.0, 0.7)) if forced else np.zeros(_PIECES + 1)
     return _Picture(
         order, start, window, cycles, size, above, start + window * tau, columns[: order + 1].copy(), forcing
@@ -172,14 +174,14 @@ def _draw_constants(compiled: CompiledSkeleton, picture: _Picture, rng: np.rando
         constants[i] = [_draw_inner(role, size, picture, rng) for _ in range(LANES)]
     inputs = np.interp(_PICTURE_TAU, _INPUT_TAU, picture.forcing)[None]
     drawn = constants if len(nonlinear) else constants[:, :1]
-    terms = _terms(compiled, drawn, picture.t, picture.columns, inputs)
+    terms = _terms(compiled, drawn, picture.t, picture.columns[None], inputs)
     if not (terms.size and np.isfinite(terms).all()):
         return None
     sizes = np.sqrt(np.minimum(terms * terms, 1e30).mean(2))
     if not sizes.min() > 1e-14:
         return None
     shape = LANES, len(linear)
-    shares = np.exp(rng.uniform(np.log(0.08), np.log(1.5), shape))
+    shares = np.exp(rng.uniform(*_logarithms(0.08, 1.5), shape))
     sign, chance = np.where(rng.random(shape) < 0.5, -1.0, 1.0), rng.random(shape)
     u, du = picture.columns[0] - picture.columns[0].mean(), picture.columns[1]
     norms = sizes * np.sqrt(_PICTURE)
@@ -219,8 +221,10 @@ def _cofactor_size(cofactor: Expression | None, picture: _Picture) -> float:
     environment = {"t": picture.t} | {("u", d): picture.columns[d] for d in range(picture.order + 1)}
     with np.errstate(all="ignore"):
         values = np.abs(np.broadcast_to(evaluate(cofactor, environment), picture.t.shape))
-    values = values[np.isfinite(values)]
-    return float(np.median(values)) or 1.0 if len(values) else 1.0
+    values = np.sort(values[np.isfinite(values)])
+    if len(values) == 0:
+        return 1.0
+    return float(values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2 or 1.0  # the median
 
 
 def _terms(
@@ -228,22 +232,19 @@ def _terms(
 ) -> np.ndarray:
     """The terms [lane, linear constant, sample] of the right side, without their coefficients; some may not be finite.
 
-    constants [p, lanes]; columns [column, sample], or [lanes, column, sample].
+    constants [p, lanes]; columns [lanes, column, sample], or [1, column, sample] for all lanes.
     """
     basis = compiled.equations[0].basis
-    lanes = constants.shape[1]
-    out = np.zeros((lanes, len(basis.outputs), len(t)))
+    out = np.zeros((constants.shape[1], len(basis.outputs), len(t)))
     registers = np.zeros((basis.n_registers, WIDE))
     known = inputs[: len(compiled.frame.inputs)]
-    for lane, values in enumerate(np.ascontiguousarray(constants.T)):
-        own = columns if columns.ndim == 2 else columns[lane]
-        evaluate_wide(basis, values, t, own, known, registers, out[lane])
+    evaluate_lanes(basis, np.ascontiguousarray(constants.T), t, columns, known, registers, out)
     return -out[:, :-1]
 
 
 def _draw_starts(picture: _Picture, positive: bool, rng: np.random.Generator) -> np.ndarray:
     """Initial states [order, LANES]: some at rest, some at the origin."""
-    starts = np.zeros((picture.order, LANES))
+    starts, speed = np.zeros((picture.order, LANES)), picture.size * picture.frequency
     for lane in range(LANES):
         u = picture.size * (0.15, 0.5, 1.0, 2.0)[rng.integers(4)] * rng.uniform(0.5, 1.5)
         u *= 1.0 if picture.positive or rng.random() < 0.6 else -1.0
@@ -251,7 +252,7 @@ def _draw_starts(picture: _Picture, positive: bool, rng: np.random.Generator) ->
             if rng.random() < 0.15 and not positive:
                 u = 0.0
             at_rest = rng.random() < 0.35 and u != 0.0
-            starts[1, lane] = 0.0 if at_rest else picture.size * picture.frequency * rng.normal(0.0, 0.7)
+            starts[1, lane] = 0.0 if at_rest else speed * rng.normal(0.0, 0.7)
         starts[0, lane] = u
     return starts
 
@@ -299,24 +300,36 @@ def _workspace(order: int, registers: int) -> Workspace:
 def _table(picture: _Picture) -> np.ndarray:
     """The input as the register machine reads it: cubic pieces with slopes by central differences."""
     f = picture.forcing
-    slope = np.gradient(f)
-    rise = np.diff(f)
-    pieces = np.stack([f[:-1], slope[:-1], 3 * rise - 2 * slope[:-1] - slope[1:], slope[:-1] + slope[1:] - 2 * rise], 1)
-    return np.concatenate([[[picture.start, _PIECES / picture.window, 1.0, float(_PIECES)]], pieces])
+    rise, slope = np.diff(f), np.empty(_PIECES + 1)
+    slope[0], slope[1:-1], slope[-1] = rise[0], (f[2:] - f[:-2]) / 2, rise[-1]
+    table = np.empty((_PIECES + 1, 4))
+    table[0] = picture.start, _PIECES / picture.window, 1.0, _PIECES
+    table[1:, 0], table[1:, 1] = f[:-1], slope[:-1]
+    table[1:, 2] = 3 * rise - 2 * slope[:-1] - slope[1:]
+    table[1:, 3] = slope[:-1] + slope[1:] - 2 * rise
+    return table
 
 
 def _sound(values: np.ndarray, order: int, positive: bool) -> np.ndarray:
     """[LANES]: whether the solution is finite, moves, and is no single spike."""
-    u, top = values[:, 0], values[::_EVERY, order]
+    # one row a lane: along rows NumPy adds up much faster
+    u, top = np.ascontiguousarray(values[:, 0].T), np.ascontiguousarray(values[::_EVERY, order].T)
     with np.errstate(all="ignore"):
-        good = np.isfinite(u).all(0) & np.isfinite(top).all(0)
-        deviation, size = u.std(0), np.sqrt((u**2).mean(0))
-        rate = np.sqrt((top**2).mean(0))
-        good &= (deviation > 0.04 * size) & (deviation > 1e-6) & (u[POINTS // 4 :].std(0) > 0.02 * deviation)
-        good &= (rate > 1e-9) & (rate < 1e9) & (np.abs(top).max(0) < 12.5 * rate)
+        deviation, size, rate = _deviation(u), np.sqrt(_mean_square(u)), np.sqrt(_mean_square(top))
+        # what is not finite compares as false
+        good = (deviation > 0.04 * size) & (deviation > 1e-6) & (_deviation(u[:, POINTS // 4 :]) > 0.02 * deviation)
+        good &= (rate > 1e-9) & (rate < 1e9) & (np.abs(top).max(1) < 12.5 * rate)
         if positive:
-            good &= u.min(0) > 0
+            good &= u.min(1) > 0
     return good
+
+
+def _mean_square(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("lt,lt->l", rows, rows) / rows.shape[1]
+
+
+def _deviation(rows: np.ndarray) -> np.ndarray:
+    return np.sqrt(_mean_square(rows - rows.mean(1, keepdims=True)))
 
 
 def _every_term_matters(
@@ -333,7 +346,7 @@ def _every_term_matters(
     """
     t = picture.start + picture.window * _TAU[::_EVERY]
     few = np.ascontiguousarray(columns[::_EVERY].transpose(2, 1, 0))
-    terms = _terms(compiled, constants, t, few, forcing[None, ::_EVERY])
+    terms = _terms(compiled, constants, t, few, np.ascontiguousarray(forcing[None, ::_EVERY]))
     terms = terms * constants[compiled.equations[0].linear].T[:, :, None]
     sizes = np.sqrt((terms * terms).mean(2))
     shares = sizes / np.sqrt((few[:, -1] ** 2).mean(1))[:, None]

@@ -4,8 +4,8 @@ The plan is a sequence of batches; each depends on the fits of the one before:
 
 1. terms of each row are selected in integral form along the smoothed states (`systems.component_lists`);
 2. combinations of these right-hand sides, best first, are fitted in short segments;
-3. each row of the best system is exchanged for others of its list, which a trained ranking orders
-   (`systems.row_ranking`), and for the cheapest of the language;
+3. rows of the best system are exchanged for others of their lists, which a trained ranking orders
+   (`systems.row_ranking`), the most probable of all rows first, and for the cheapest of the language;
 4. the best go on to longer segments, as far as the record can be followed;
 5. the noise of each state is taken from the best fit, terms are selected again along its trajectory, and changes are
    ranked by linear responses (`systems.repair`), until nothing improves.
@@ -27,7 +27,7 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.plan import Plan
 from lgf.search.sensitivity import solved_columns
 from lgf.search.systems.amplification import amplification
-from lgf.search.systems.combinations import Lists, combinations, joined
+from lgf.search.systems.combinations import Lists, by_rank, combinations, joined, ranked_as
 from lgf.search.systems.component import (
     Component,
     Components,
@@ -57,6 +57,7 @@ class ComponentSettings:
     descent: tuple[Count, ...] = (8, 2, 1)  # segments of the later ones
     combinations: Count = 40
     swept: Count = 25  # right-hand sides tried in a row of the best system
+    together: Count = 25  # exchanges of a batch, if those of all rows are tried in one order
     swept_widely: Count = 120  # the same if no system can follow the record in longer segments
     cheap: Tally = 60  # cheapest right-hand sides of a row, whatever the lists say of them
     sweeps: Count = 2  # over all rows and both, as long as the improvement is large
@@ -182,10 +183,14 @@ class ComponentProposer:
             before = self._best(short)[0]
             if number > 0:
                 selection, lists = self._selected_again(before, short, terms, lists) or (selection, lists)
-            stages = self._sweep(lists, short, settings.swept), self._cheapest(selection, short)
-            # Ranked lists have most of the cheapest right-hand sides in their place.
-            for batches in stages if settings.ranked else reversed(stages):
-                yield from batches
+            if settings.ranked:
+                likely = by_rank(lists)[: settings.swept * self._n]
+                yield from self._together(likely, short, "sweep")
+                yield from self._together(by_rank(ranked_as(lists, self._cheapest(selection))), short, "cheap")
+            else:
+                for row, cheapest in self._cheapest(selection).items():
+                    yield self._exchanging(row, cheapest, short, "cheap")
+                yield from self._sweep(lists, short, settings.swept)
             if self._reweigh(self._best(short)[0]):
                 yield self._again(short)
             if self._best(short)[0].candidate.objective > before.candidate.objective - settings.large_improvement:
@@ -261,6 +266,15 @@ class ComponentProposer:
         for row in range(self._n):
             yield self._exchanging(row, lists[row][:most], level, "sweep")
 
+    def _together(self, others: Iterable[tuple[int, Component]], level: int, origin: str) -> Iterator[list[_Trial]]:
+        """Batches that exchange a row of the best system for another right-hand side, in this order of all rows.
+
+        A row that the ranking is sure of has few probable right-hand sides, so the others have their turn early.
+        """
+        trials = (t for row, other in others for t in self._exchanging(row, [other], level, origin))
+        while batch := list(islice(trials, self._settings.together)):
+            yield batch
+
     def _exchanging(self, row: int, others: Iterable[Component], level: int, origin: str) -> list[_Trial]:
         """Trials of the best system with others in one row."""
         best = self._best(level)[0]
@@ -281,12 +295,10 @@ class ComponentProposer:
         best = self._best(level, self._settings.descending)
         return _present(self._trial(f.components, (level,), "reweighed", f) for f in best)
 
-    def _cheapest(self, selection: ComponentSelection, level: int) -> Iterator[list[_Trial]]:
-        """Batches with the cheapest right-hand sides of each row, whatever the selection says of them."""
-        for row in range(self._n):
-            if self._language.rows[row].known is not None:
-                continue
-            yield self._exchanging(row, selection.cheapest(row, self._settings.cheap), level, "cheap")
+    def _cheapest(self, selection: ComponentSelection) -> Lists:
+        """The cheapest right-hand sides of each row that is not known, whatever the selection says of them."""
+        unknown = [row for row in range(self._n) if self._language.rows[row].known is None]
+        return {row: selection.cheapest(row, self._settings.cheap) for row in unknown}
 
     def _descent(self, best: _Fitted) -> tuple[int, ...]:
         """The numbers of segments to go on with; not fewer than a disturbed start allows."""

@@ -170,6 +170,16 @@ EVALUATE = types.none(
 evaluate = linked(evaluate_wide, EVALUATE)
 
 
+@njit(**KERNEL)
+def evaluate_lanes(program, x, t, columns, inputs, R, B):
+    """`evaluate_wide` for several vectors of constants x [lane, p], to B [lane, outputs, sample].
+
+    columns [lane, column, sample]; one lane of them serves all x.
+    """
+    for lane in range(x.shape[0]):
+        evaluate(program, x[lane], t, columns[min(lane, columns.shape[0] - 1)], inputs, R, B[lane])
+
+
 class Programs(NamedTuple):
     """Many programs of one output each, end to end: program k is code[code_first[k] : code_first[k + 1]], and so on."""
 

@@ -10,21 +10,48 @@ from numba import float32, float64, int64
 
 from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.machine import PROGRAMS, WIDE, Program, evaluate
+from lgf.solver.kernels.lanes import LANES, load, repeated, store, where
+from lgf.solver.kernels.machine import NO_TABLE, PROGRAMS, WIDE, execute
 
 LEAST_FREE = 4e-6
 """The least squared part of a unit column outside others for which it is compared beside them."""
+_SIDE_BY_SIDE = 64  # rows that are summed at once
 
 
 @njit(**INNER)
-def _program(programs, k):
-    return Program(
-        programs.code[programs.code_first[k] : programs.code_first[k + 1]],
-        programs.literals[programs.literal_first[k] : programs.literal_first[k + 1]],
-        programs.outputs[k : k + 1],
-        programs.n_registers,
-        programs.constants_at,
-    )
+def _registers(programs, t, columns, inputs):
+    """Register files [block, register, WIDE] that hold the samples, WIDE to a block, for programs run one by one."""
+    N = t.shape[0]
+    n = columns.shape[0]
+    R = np.zeros(((N + WIDE - 1) // WIDE, programs.n_registers, WIDE))
+    for i in range(N):
+        b, k = i // WIDE, i % WIDE
+        R[b, 0, k] = t[i]
+        for d in range(n):
+            R[b, 1 + d, k] = columns[d, i]
+        for d in range(inputs.shape[0]):
+            R[b, 1 + n + d, k] = inputs[d, i]
+    return R
+
+
+@njit(**INNER)
+def _run(programs, k, x, R, row):
+    """Write program k, for the constants x, to row [sample]."""
+    code = programs.code[programs.code_first[k] : programs.code_first[k + 1]]
+    at = programs.constants_at
+    literals_at = at + programs.p[k] - programs.literal_first[k]
+    output = np.uint64(programs.outputs[k])
+    for b in range(R.shape[0]):
+        for j in range(programs.p[k]):
+            for i in range(WIDE):
+                R[b, at + j, i] = x[j]
+        for j in range(programs.literal_first[k], programs.literal_first[k + 1]):
+            for i in range(WIDE):
+                R[b, literals_at + j, i] = programs.literals[j]
+        execute(code, R[b], NO_TABLE)
+        first = b * WIDE
+        for i in range(min(WIDE, row.shape[0] - first)):
+            row[first + i] = R[b, output, i]
 
 
 @njit(**KERNEL)
@@ -36,33 +63,59 @@ def term_rows(programs, owner, relative, unit, units, cofactors, t, columns, inp
     is not below `largest` everywhere, or vanishes, is zero.
     """
     N = t.shape[0]
-    R = np.zeros((programs.n_registers, WIDE))
-    row = np.empty((1, N))
+    row = np.empty(N)
     given = units.shape[0]
     x = np.empty(relative.shape[1])
     sizes = np.empty(given + cofactors.outputs.shape[0])
     for k in range(given):
         sizes[k] = units[k]
-    S = np.zeros((cofactors.n_registers, WIDE))
+    R = _registers(cofactors, t, columns, inputs)
     for k in range(cofactors.outputs.shape[0]):
-        evaluate(_program(cofactors, k), x[:0], t, columns, inputs, S, row)
+        _run(cofactors, k, x, R, row)
         total = 0.0
         for i in range(N):
-            total += abs(row[0, i])
+            total += abs(row[i])
         sizes[given + k] = total / N if 0.0 < total < largest else 1.0
-    for c in range(owner.shape[0]):
-        k = owner[c]
-        for j in range(programs.p[k]):
-            x[j] = relative[c, j] / sizes[unit[c, j]]
-        evaluate(_program(programs, k), x[: programs.p[k]], t, columns, inputs, R, row)
-        total = 0.0
-        sound = True
-        for i in range(N):
-            sound &= abs(row[0, i]) < largest
-            total += row[0, i] * row[0, i]
-        scale = 1.0 / np.sqrt(total / N) if sound and total > 1e-200 else 0.0
-        for i in range(N):
-            X[c, i] = row[0, i] * scale if sound else 0.0
+    R = _registers(programs, t, columns, inputs)
+    n = owner.shape[0]
+    rows = np.zeros((4, N))
+    for first in range(0, n, 4):
+        few = min(4, n - first)
+        for r in range(few):
+            c = first + r
+            k = owner[c]
+            for j in range(programs.p[k]):
+                x[j] = relative[c, j] / sizes[unit[c, j]]
+            _run(programs, k, x, R, rows[r])
+        totals = _four_squares(rows)
+        for r in range(few):
+            sound = True
+            for i in range(N):
+                sound &= abs(rows[r, i]) < largest
+            scale = 1.0 / np.sqrt(totals[r] / N) if sound and totals[r] > 1e-200 else 0.0
+            for i in range(N):
+                X[first + r, i] = rows[r, i] * scale if sound else 0.0
+
+
+@njit(**INNER)
+def _four_squares(rows):
+    """The sums of squares of four rows: side by side, because a sum waits for each of its additions."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for i in range(rows.shape[1]):
+        a += rows[0, i] * rows[0, i]
+        b += rows[1, i] * rows[1, i]
+        c += rows[2, i] * rows[2, i]
+        d += rows[3, i] * rows[3, i]
+    return a, b, c, d
+
+
+@njit(**INNER)
+def _squares(x, sums):
+    """Write the sums of squares of the columns of x to `sums`."""
+    sums[:] = 0.0
+    for i in range(x.shape[0]):
+        for r in range(_SIDE_BY_SIDE):
+            sums[r] += x[i, r] * x[i, r]
 
 
 @njit(**KERNEL)
@@ -92,20 +145,28 @@ def subtract_projection(X, Z):
                 basis[n, i] = v[i] / np.sqrt(after)
             n += 1
     left = np.zeros(K)
-    for c in range(K):
-        before = 0.0
-        for i in range(M):
-            before += X[c, i] * X[c, i]
+    # A sum over one row waits for each addition, so the sums of several rows are added up side by side.
+    x = np.zeros((M, _SIDE_BY_SIDE), np.float32)
+    dot, before, after = np.zeros(_SIDE_BY_SIDE), np.zeros(_SIDE_BY_SIDE), np.zeros(_SIDE_BY_SIDE)
+    for first in range(0, K, _SIDE_BY_SIDE):
+        rows = min(_SIDE_BY_SIDE, K - first)
+        for r in range(rows):
+            for i in range(M):
+                x[i, r] = X[first + r, i]
+        _squares(x, before)
         for q in range(n):
-            dot = 0.0
+            dot[:] = 0.0
             for i in range(M):
-                dot += X[c, i] * basis[q, i]
+                for r in range(_SIDE_BY_SIDE):
+                    dot[r] += x[i, r] * basis[q, i]
             for i in range(M):
-                X[c, i] -= dot * basis[q, i]
-        after = 0.0
-        for i in range(M):
-            after += X[c, i] * X[c, i]
-        left[c] = np.sqrt(after / before) if before > 0.0 else 0.0
+                for r in range(_SIDE_BY_SIDE):
+                    x[i, r] -= dot[r] * basis[q, i]
+        _squares(x, after)
+        for r in range(rows):
+            for i in range(M):
+                X[first + r, i] = x[i, r]
+            left[first + r] = np.sqrt(after[r] / before[r]) if before[r] > 0.0 else 0.0
     return left
 
 
@@ -192,7 +253,8 @@ def best_pairs(G, c, chosen, pair):
     for k in range(K):
         root[k] = 1.0 / np.sqrt(free[k]) if free[k] > LEAST_FREE else 0.0
         pair[k] = share[k] * share[k]
-    row = np.empty(K)
+    row = np.empty(K + LANES)
+    best = np.empty(LANES)
     top, first, second = -1.0, 0, 0
     for i in range(K):
         if root[i] == 0.0:
@@ -210,14 +272,32 @@ def best_pairs(G, c, chosen, pair):
             e = (si * si + s[j] * s[j] - 2.0 * si * s[j] * g) / max(det, 1e-3)
             row[j] = min(e, 1.0) if det > 1e-3 and root[j] > 0.0 else 0.0
         for j in range(i):
-            e = row[j]
-            if e > pair[i]:
-                pair[i] = e
-            if e > pair[j]:
-                pair[j] = e
-            if e > top:
-                top, first, second = e, i, j
+            pair[j] = row[j] if row[j] > pair[j] else pair[j]
+        row[i : i + LANES] = -1.0
+        highest = _highest(row, i, best)
+        if highest > pair[i]:
+            pair[i] = highest
+        if highest > top:
+            top, first = highest, i
+            second = 0
+            while row[second] != highest:
+                second += 1
     return first, second
+
+
+@njit(**INNER)
+def _highest(row, n, best):
+    """The largest of the first n numbers above -1, which the next eight must be; best [LANES] is memory."""
+    most = repeated(-1.0)
+    for j in range(0, n, LANES):
+        values = load(row, j)
+        most = where(values > most, values, most)
+    store(best, most, 0)
+    highest = best[0]
+    for k in range(1, LANES):
+        if best[k] > highest:
+            highest = best[k]
+    return highest
 
 
 TERM_ROWS = (
@@ -225,5 +305,5 @@ TERM_ROWS = (
     float64[:, ::1], float64, float32[:, ::1],
 )  # fmt: skip
 SUBTRACT_PROJECTION = (float32[:, ::1], float32[:, ::1])
-BESIDE = (float64[:, ::1], float64[::1], int64[::1], float64[::1], float64[::1])
-BEST_PAIRS = (float64[:, ::1], float64[::1], int64[::1], float64[::1])
+BESIDE = (float32[:, ::1], float64[::1], int64[::1], float64[::1], float64[::1])
+BEST_PAIRS = (float32[:, ::1], float64[::1], int64[::1], float64[::1])
