@@ -125,12 +125,12 @@ def line_fit(checkpoint=None, stop_after=None, epochs=6, **settings):
     return best, model.state_dict()
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "plateau"])
-def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path, schedule):
-    whole = line_fit(schedule=schedule)
+@pytest.mark.parametrize("settings", [{}, {"schedule": "plateau"}, {"optimiser": "muon"}])
+def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path, settings):
+    whole = line_fit(**settings)
     with pytest.raises(Interrupted):
-        line_fit(tmp_path / "line.safetensors", stop_after=3, schedule=schedule)
-    resumed = line_fit(tmp_path / "line.safetensors", schedule=schedule)
+        line_fit(tmp_path / "line.safetensors", stop_after=3, **settings)
+    resumed = line_fit(tmp_path / "line.safetensors", **settings)
     assert resumed[0] == whole[0]
     assert all((resumed[1][name] == value).all() for name, value in whole[1].items())
 
@@ -151,8 +151,9 @@ def test_patience_ends_a_training_early_with_its_best_weights():
 
 
 def test_recipes_of_the_repository_are_sound(pytestconfig):
-    recipes = sorted((pytestconfig.rootpath / "recipes").glob("*.toml"))
-    assert {path.stem for path in recipes} >= {"b1", "b2", "b3", "standard", "systems"}
+    folder = pytestconfig.rootpath / "recipes"
+    recipes = sorted(folder.rglob("*.toml"))
+    assert {path.stem for path in folder.glob("*.toml")} >= {"b1", "b2", "b3", "standard", "systems"}
     for path in recipes:
         assert isinstance(load_recipe(path), RowRecipe if path.stem == "systems" else Recipe)
 

@@ -12,9 +12,11 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from lgf.training.muon import Muon
 from lgf.training.progress import Progress
 from lgf.training.recipe import TrainingRecipe
 
+OPTIMISERS = {"adam": torch.optim.AdamW, "muon": Muon}
 PLATEAU_FACTOR = 0.9
 PLATEAU_FLOOR = 0.1
 LARGEST_GRADIENT = 0.5
@@ -47,7 +49,8 @@ def fit(
     `loss` takes row numbers; rows n_train .. n_train + n_held_out - 1 validate. Each epoch has its own random
     generator, seeded by seed and epoch, so a training resumed from its `checkpoint` gives the same result.
     """
-    optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
+    kind = OPTIMISERS[settings.optimiser]
+    optimiser = kind(model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     best = {name: value.clone() for name, value in model.state_dict().items()}
     state = _State()
     if checkpoint is not None and checkpoint.is_file():

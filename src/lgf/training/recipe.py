@@ -21,7 +21,8 @@ class TrainingRecipe:
     """Settings of one training; it ends early after `patience` epochs without a smaller validation loss.
 
     schedule "cosine" falls to zero over the epochs; "plateau" (the paper's) multiplies the learning rate by 0.9 after
-    each quarter of the patience without progress, down to a tenth.
+    each quarter of the patience without progress, down to a tenth. optimiser "muon" moves matrices along all directions
+    of their momentum alike, so that rare ones are learned too.
     """
 
     epochs: Count
@@ -30,6 +31,7 @@ class TrainingRecipe:
     weight_decay: Weight = 1e-3
     schedule: Literal["cosine", "plateau"] = "cosine"
     patience: Count = 1000
+    optimiser: Literal["adam", "muon"] = "adam"
 
 
 @dataclass(frozen=True)
