@@ -150,6 +150,24 @@ def test_patience_ends_a_training_early_with_its_best_weights():
     assert best == min(epochs)
 
 
+def test_a_training_that_diverges_goes_on_from_its_best_weights_at_half_the_rate():
+    torch.manual_seed(0)
+    x = torch.randn(80, 3)
+    model, seen, steps = nn.Linear(3, 1), [], 0
+
+    def loss(rows):
+        nonlocal steps
+        steps += model.training
+        wrong = ((model(x[rows]) - x[rows].sum(1, keepdim=True)) ** 2).mean()
+        return -wrong if model.training and 30 < steps <= 40 else wrong  # the fourth epoch climbs
+
+    settings = TrainingRecipe(epochs=20, batch=6, learning_rate=0.1, weight_decay=0.0)
+    best = fit(model, loss, 60, 20, settings, seed=0, stage="", progress=lambda p: seen.append(p.validation_loss))
+    assert seen[3] > 5 * min(seen[:3])  # it diverged
+    assert seen[4] < 1.5 * min(seen[:3])  # and came back at once
+    assert best < 0.1 * min(seen[:3])
+
+
 def test_recipes_of_the_repository_are_sound(pytestconfig):
     folder = pytestconfig.rootpath / "recipes"
     recipes = sorted(folder.rglob("*.toml"))

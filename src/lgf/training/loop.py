@@ -20,6 +20,7 @@ OPTIMISERS = {"adam": torch.optim.AdamW, "muon": Muon}
 PLATEAU_FACTOR = 0.9
 PLATEAU_FLOOR = 0.1
 LARGEST_GRADIENT = 0.5
+DIVERGED = 2.0  # times the least validation loss, or half of its fall in orders of magnitude lost again
 
 
 @dataclass
@@ -27,6 +28,7 @@ class _State:
     """The part of a checkpoint besides weights and the optimiser's moments."""
 
     epoch: int = 0
+    first: float = math.inf
     best: float = math.inf
     waited: int = 0
     rate: float = 1.0
@@ -47,7 +49,8 @@ def fit(
     """The least validation loss; `model` is trained in place and left with the weights that reach it.
 
     `loss` takes row numbers; rows n_train .. n_train + n_held_out - 1 validate. Each epoch has its own random
-    generator, seeded by seed and epoch, so a training resumed from its `checkpoint` gives the same result.
+    generator, seeded by seed and epoch, so a training resumed from its `checkpoint` gives the same result. After an
+    epoch that diverges the training goes on from its best weights, at half the learning rate.
     """
     kind = OPTIMISERS[settings.optimiser]
     optimiser = kind(model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
@@ -72,6 +75,13 @@ def fit(
                 best[name].copy_(value)
         elif settings.schedule == "plateau" and state.waited % max(1, settings.patience // 4) == 0:
             state.rate = max(state.rate * PLATEAU_FACTOR, PLATEAU_FLOOR)
+        if state.epoch == 1:
+            state.first = validation
+        # "not <=", because it may not be a number
+        if not validation <= max(DIVERGED * state.best, math.sqrt(state.first * state.best)):
+            model.load_state_dict(best)
+            optimiser.state.clear()
+            state.rate /= 2
         if checkpoint is not None:
             _save(checkpoint, model, optimiser, best, state)
         if progress is not None:
@@ -109,7 +119,7 @@ def _epoch(
 
 def _rate_factor(schedule: str, done: float, rate: float) -> float:
     """The factor of the learning rate at progress `done`; the cosine schedule warms up for the first 5 %."""
-    return rate if schedule == "plateau" else min(20 * done + 0.01, 0.5 * (1 + math.cos(math.pi * done)))
+    return rate if schedule == "plateau" else rate * min(20 * done + 0.01, 0.5 * (1 + math.cos(math.pi * done)))
 
 
 @torch.no_grad()
