@@ -103,3 +103,20 @@ def test_two_inputs_of_which_one_jumps():
     inputs = {"a": Forcing.from_samples(T, held), "b": Forcing.from_samples(T, np.cos(T))}
     fast, slow = solve(system, (0.0,), T, inputs), solve_by_reference(system, (0.0,), T, inputs)
     np.testing.assert_allclose(fast.u, slow.u, atol=1e-6)
+
+
+@pytest.mark.parametrize(("times", "near"), [(T, 1e-5), (np.r_[T[:40], T[40:] + 0.13], 0.01)])
+def test_the_last_sample_is_held_at_its_time_and_after_it(times, near):
+    held = switched(T, [0, 1] * 6 + [0], 5)  # the last sample is the first of its level
+    assert held[-1] != held[-2]
+    forcing = Forcing.from_samples(times, held, held=True)
+    np.testing.assert_array_equal(forcing.values([times[-1], times[-1] + 5.0]), held[-1])
+    longer = np.r_[times, times[-1] + np.arange(1.0, 4.0)]
+    expected = exact(longer, np.r_[held, [held[-1]] * 3], 0.3)
+    for t in (times, longer):
+        for found in (
+            solve(RELAXATION, (0.3,), t, forcing, rtol=1e-7),
+            solve_by_reference(RELAXATION, (0.3,), t, forcing),
+        ):
+            np.testing.assert_allclose(found.u, expected[: len(t)], atol=near)
+            np.testing.assert_allclose(found["u'"][-1], held[-1] - found.u[-1], atol=1e-8)

@@ -204,7 +204,7 @@ def _held_pieces(t: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float, 
         nearest = np.searchsorted(t, uniform + 0.5 * (uniform[1] - uniform[0]), side="right") - 1
         values = values[nearest]
     dt = uniform[1] - uniform[0]
-    pieces = np.pad(values[:-1, None], ((0, 0), (0, 3)))
+    pieces = np.pad(values[:, None], ((0, 0), (0, 3)))
     pieces.setflags(write=False)
     return pieces, float(t[0] - _ROUNDING * dt), float(1.0 / dt)
 
