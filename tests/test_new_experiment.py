@@ -50,3 +50,11 @@ def test_starts_of_few_experiments_say_nothing():
     starts = starts_of(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]), np.array([0.1, 0.1]))
     assert starts.mean == pytest.approx([2.0, 0.0])
     assert starts.deviation == pytest.approx([np.sqrt(4 / 3), 0.1])
+
+
+def test_tables_tell_a_constant_that_varies_from_a_common_one(model, tmp_path):
+    chosen = model.ladder_[model.ladder_["chosen"]].iloc[0]
+    assert chosen["varying"] == ["C*u^2"]
+    model.save(tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"{chosen['equation']}  (C*u^2 by experiment)" in page.replace("&#x27;", "'")

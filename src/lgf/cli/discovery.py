@@ -13,7 +13,7 @@ from rich.console import Console
 from lgf.cli.terminal import compile_kernels, show_findings
 from lgf.data.condensation import condensation_sentence
 from lgf.errors import LgfError, Stopped
-from lgf.report.constants import constant_rows
+from lgf.report.constants import constant_rows, with_varying
 from lgf.report.live import live_progress
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
@@ -137,9 +137,8 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
         for row in shortened_ladder(run):
             error = row["error"] if row["prediction"] is None else row["prediction"]
             mark = "->" if row["chosen"] else "  "
-            line = (
-                f"{mark} {percentage(error):>8} ({percentage(row['error'])})  {'; '.join(row['equation'].splitlines())}"
-            )
+            equation = with_varying("; ".join(row["equation"].splitlines()), row["varying"])
+            line = f"{mark} {percentage(error):>8} ({percentage(row['error'])})  {equation}"
             console.print(line, style=None if row["chosen"] else "dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
     if run.interrupted:

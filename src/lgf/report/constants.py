@@ -1,11 +1,13 @@
 """The constants of the chosen equation as rows: term, value, standard error, spread between experiments."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from lgf.equation.system import System
 from lgf.equation.units import unit_text
 from lgf.runs.request import Run
+from lgf.search.candidate import Candidate
 
 
 def constant_rows(run: Run) -> list[dict[str, Any]]:
@@ -32,3 +34,15 @@ def constant_rows(run: Run) -> list[dict[str, Any]]:
             zip(system.terms, system.values, errors, system.constant_units, strict=True)
         )
     ]
+
+
+def varying_terms(candidate: Candidate) -> list[str]:
+    """The terms whose constant differs between experiments."""
+    fit = candidate.fit
+    terms = System(fit.skeleton, fit.values).terms
+    return [terms[v.constant] for v in fit.sharing.varying]
+
+
+def with_varying(equation: str, terms: Sequence[str]) -> str:
+    """The equation with a remark on the terms whose constant differs between experiments."""
+    return f"{equation}  ({', '.join(terms)} by experiment)" if terms else equation

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from lgf.expression.frame import Variable
 from lgf.report.canvas import RunFigure
+from lgf.report.constants import with_varying
 from lgf.report.labels import axis_label
 from lgf.report.phase_portrait import phase_portrait
 from lgf.report.verdict import ladder_rows
@@ -111,17 +112,24 @@ def front_figure(run: Run) -> Figure:
 
 def ladder_figure(run: Run) -> Figure:
     """The ladder: the error of predictions, and in sample, of the simplest equation at each level."""
-    rows = ladder_rows(run) or [{"equation": str(run.system), "error": run.best.loss**0.5, "prediction": None}]
+    alone = {
+        "equation": str(run.system),
+        "varying": [],
+        "error": run.best.loss**0.5,
+        "prediction": None,
+        "chosen": True,
+    }
+    rows = ladder_rows(run) or [alone]
     figure = _figure(8.0, 1.2 + 0.6 * len(rows))
     axes = figure.subplots()
     places = range(len(rows))
-    chosen = str(run.system)
     for name, key, marker in (("error in sample", "error", "o"), ("error of predictions", "prediction", "D")):
         values = [math.nan if row[key] is None else 100 * row[key] for row in rows]
-        colours = [_MODEL if row["equation"] == chosen else _MEASURED for row in rows]
+        colours = [_MODEL if row["chosen"] else _MEASURED for row in rows]
         axes.scatter(values, places, marker=marker, c=colours, s=45, zorder=3)
         axes.plot([], [], marker, color=_MEASURED, label=name)
-    axes.set_yticks(places, ["\n".join(row["equation"].splitlines()) for row in rows], fontsize=8, parse_math=False)
+    labels = [with_varying(row["equation"], row["varying"]) for row in rows]
+    axes.set_yticks(places, labels, fontsize=8, parse_math=False)
     axes.set_xscale("log")
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("error in % of the signal")

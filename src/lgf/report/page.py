@@ -9,7 +9,7 @@ from typing import Any
 
 from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
-from lgf.report.constants import constant_rows
+from lgf.report.constants import constant_rows, varying_terms, with_varying
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
 from lgf.report.percentages import percentage
 from lgf.report.verdict import ladder_rows, residual_sentences, verdict
@@ -69,7 +69,9 @@ def report(run: Run, images: dict[str, bytes]) -> str:
         _section(
             "Equally good equations",
             _paragraph(alternatives(run)),
-            _table(_alternative_rows(run), chosen=str(run.system)) if len(run.indistinguishable) > 1 else "",
+            _table(_alternative_rows(run), chosen=with_varying(str(run.system), varying_terms(run.best)))
+            if len(run.indistinguishable) > 1
+            else "",
         ),
         _section(
             "Accuracy against complexity",
@@ -138,19 +140,21 @@ def _initial(run: Run) -> str:
 
 
 def _predictions(run: Run) -> str:
+    steps = ladder_rows(run)
     rows = [
         {
-            "equation": row["equation"],
+            "equation": with_varying(row["equation"], row["varying"]),
             "constants": row["constants"],
             "error in sample": percentage(row["error"]),
             "prediction error": "" if row["prediction"] is None else percentage(row["prediction"]),
         }
-        for row in ladder_rows(run)
+        for row in steps
     ]
     ladder = ""
     if len(rows) > 1:
         ladder = _paragraph("The simplest equation at each level of prediction error, the chosen one marked:")
-        ladder += _table(rows, chosen=str(run.system))
+        chosen = next((row["equation"] for row, step in zip(rows, steps, strict=True) if step["chosen"]), None)
+        ladder += _table(rows, chosen)
     return "".join(_paragraph(sentence) for sentence in (verdict(run), *residual_sentences(run))) + ladder
 
 
@@ -197,7 +201,7 @@ def alternatives(run: Run) -> str:
 def _alternative_rows(run: Run) -> list[dict[str, Any]]:
     return [
         {
-            "equation": str(run.display_system(c)),
+            "equation": with_varying(str(run.display_system(c)), varying_terms(c)),
             "complexity": c.complexity,
             "error": percentage(c.loss**0.5),
             "objective": f"{c.objective:.1f}",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lgf.expression.print import format_number
-from lgf.report.constants import constant_rows
+from lgf.report.constants import constant_rows, varying_terms
 from lgf.report.percentages import percentage
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
@@ -107,11 +107,15 @@ def hidden_sentences(run: Run) -> list[str]:
 
 
 def ladder_rows(run: Run) -> list[dict[str, Any]]:
-    """The ladder as table rows, simplest first: equation, error in sample, error of predictions, whether chosen."""
+    """The ladder as table rows, simplest first: equation, error in sample, error of predictions, whether chosen.
+
+    `varying` has the terms whose constant differs between experiments.
+    """
     return [
         {
             "equation": str(run.display_system(c)),
             "constants": len(c.fit.values),
+            "varying": varying_terms(c),
             "error": c.loss**0.5,
             "prediction": None if c.prediction is None else c.prediction.error,
             "chosen": is_best(run, c),

@@ -129,7 +129,7 @@ export default function result(page, facts, reload) {
         "tr",
         { class: equation.chosen ? "chosen" : "" },
         h("td", {}, see),
-        h("td", { class: "equation-cell" }, math(equation.math), equation.chosen ? h("span", { class: "tag" }, "chosen") : null),
+        h("td", { class: "equation-cell" }, math(equation.math), equation.constants.some((c) => c.varies) && h("span", { class: "tag" }, "by experiment"), equation.chosen && h("span", { class: "tag" }, "chosen")),
         [String(equation.complexity), equation.error_text, predicted && (equation.prediction_text || "")].filter((text) => text !== false).map((text) => h("td", { class: "number" }, text)),
       );
     });
