@@ -10,5 +10,6 @@ KERNEL = {"cache": CACHED, "nogil": True, "error_model": "numpy", "no_cfunc_wrap
 LINKED = KERNEL | {"no_cfunc_wrapper": False}  # called from Python, and by kernels through its address
 INNER_ONLY = {"no_cpython_wrapper": True}  # called by kernels only: a call from Python would crash
 INNER = KERNEL | INNER_ONLY
+INLINED = INNER | {"inline": "always"}  # so small that a call takes as long as the function
 FAST = {"contract", "nsz", "arcp"}  # safe for NaN, infinity and the order of sums
 FASTEST = FAST | {"reassoc"}
