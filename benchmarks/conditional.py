@@ -28,7 +28,8 @@ from lgf.conditional_flow import ConditionalFlowProposer, sentence_bits
 from lgf.data.problem import Problem
 from lgf.equation.terms import term_of
 from lgf.expression.tree import summands as terms
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import Derivation, bits, load_grammar, spell, split_rules
 from lgf.language.cheapest_derivation import cheapest, encode
 from lgf.language.language import Language, make_language

@@ -27,7 +27,8 @@ from benchmarks.recording import append, rows
 from benchmarks.surroundings import machine, versions
 from benchmarks.ways import BASE, MODEL, SYSTEM_BASE, SYSTEM_WAYS, WAYS, Schedule
 from lgf.data.problem import Problem
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.odebench import Benchmarked, systems
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.data.row_knowledge import RowKnowledge
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.search.proposers.components import ComponentProposer
 from lgf.search.systems.language import GRAMMAR, system_language

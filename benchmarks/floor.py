@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.choosing import PUBLISHED, benchmark_of, chosen, true_skeleton, written_skeleton
 from benchmarks.problems import NamedProblem, Score, frame_of
 from benchmarks.surroundings import load_average, machine, versions
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.search.candidate import Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import joblib_map

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from benchmarks.problems import problems
 from lgf.equation.skeleton import Skeleton
 from lgf.fit.constants import fit_constants
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.proposers.basic import MonteCarloProposer

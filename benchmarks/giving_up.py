@@ -28,7 +28,7 @@ from lgf.equation.skeleton import Skeleton
 from lgf.fit.constants import fit_constants
 from lgf.fit.segments import Shooting
 from lgf.fit.settings import FitSettings
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.search.proposers.components import ComponentSettings
 from lgf.search.select import PATIENT
 from lgf.smoothing.complete import complete

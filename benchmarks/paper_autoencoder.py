@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 import signal
 import sys
 from dataclasses import asdict, replace
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder; a training in it is resumed, as by lgf train")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="begin with this one if --out has none")
     parser.add_argument("--measure", action="store_true", help="only measure what has been trained so far")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="(%(default)s)")
 
@@ -38,6 +40,10 @@ def main(args: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the seconds of this piece are recorded
     recipe = load_recipe(args.recipe)
     assert isinstance(recipe, Recipe)
+    own = args.out / "work" / "autoencoder.safetensors"
+    if args.checkpoint is not None and not own.exists():
+        own.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(args.checkpoint, own)
     figures = measured(recipe, args.out, train=not args.measure)
     found = json.loads(args.json.read_text()) if args.json.is_file() else {}
     found[recipe.name] = {"machine": machine(), "versions": versions(), **figures}

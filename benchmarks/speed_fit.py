@@ -15,7 +15,8 @@ from benchmarks.scipy_path import FAILED, fit_by_scipy
 from benchmarks.timing import best_time
 from lgf.data.problem import Problem
 from lgf.fit.constants import fit_constants
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Proposal

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numba.core.errors import TypingError
 from rich.console import Console
 
 from lgf.cli import terminal
-from lgf.compilation import linked
+from lgf.compilation import linked, search_clock
 
 NOWHERE = """
 from numba.core.caching import CacheImpl
@@ -39,6 +40,26 @@ every["residuals"][1]()
 assert sum(kernel.stats.cache_hits.values()) == 1
 """
 
+ONCE = """
+import importlib, pkgutil
+import numpy as np
+import lgf.solver.kernels as package
+from lgf import LatentGrammarFlow
+rng = np.random.default_rng(0)
+t = np.linspace(0, 6, 80)
+u = 2 * np.exp(-0.5 * t) + 0.01 * rng.normal(size=80)
+LatentGrammarFlow(order=1, max_evaluations=120).fit(t, u)
+turning = np.column_stack([np.cos(t), np.sin(t)]) + 0.01 * rng.normal(size=(80, 2))
+LatentGrammarFlow(max_evaluations=40).fit(t, turning)
+called = 0
+for module in pkgutil.iter_modules(package.__path__):
+    for name, kernel in vars(importlib.import_module(f"{package.__name__}.{module.name}")).items():
+        if hasattr(kernel, "overloads") and kernel.overloads:
+            called += 1
+            assert len(kernel.overloads) == 1, (module.name, name, [str(types) for types in kernel.overloads])
+assert called > 10, called
+"""
+
 
 class Pair(NamedTuple):
     weights: np.ndarray
@@ -48,6 +69,29 @@ class Pair(NamedTuple):
 def test_nowhere_to_keep_compiled_code():
     process = subprocess.run([sys.executable, "-c", NOWHERE], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
+
+
+def test_arrays_of_other_layouts_do_not_compile_a_kernel_again():
+    process = subprocess.run([sys.executable, "-W", "ignore", "-c", ONCE], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+
+
+def test_the_clock_of_a_search_stands_still_during_a_compilation():
+    @njit
+    def outer(x):
+        return inner(x) + np.sum(np.sort(x))
+
+    @njit
+    def inner(x):
+        return np.linalg.norm(x)
+
+    clock, wall = search_clock(), time.monotonic()
+    outer(np.ones(3))
+    clock, wall = search_clock() - clock, time.monotonic() - wall
+    assert 0 <= clock < wall / 2
+    before = search_clock()
+    time.sleep(0.01)
+    assert search_clock() - before >= 0.01
 
 
 @pytest.mark.parametrize(

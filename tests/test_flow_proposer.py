@@ -11,7 +11,7 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.flow_proposer import FlowProposer, _ranks
 from lgf.grammar import load_grammar, unpad
 from lgf.language.language import make_language

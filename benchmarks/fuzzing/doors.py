@@ -23,7 +23,7 @@ from lgf.latent.sampling import sample as sample_tokens
 from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_request, read_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import grammar_named, settings_in
-from lgf.runs.request import starting_proposals
+from lgf.runs.starting_equations import starting_proposals
 from lgf.search.settings import PRESETS
 from lgf.training.recipe import load_recipe
 

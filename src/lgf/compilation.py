@@ -6,6 +6,7 @@ is `linked` is compiled once; others call it through its address, which is looke
 
 import _thread
 import ctypes
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -13,11 +14,38 @@ from typing import Any
 import numba
 from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+
+class _Compilations(event.Listener):
+    """Adds up the seconds of all compilations in this process; those inside others are part of them."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth, self._began = 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._began = time.monotonic()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.monotonic() - self._began
+
+
+_COMPILATIONS = _Compilations()
+event.register("numba:compile", _COMPILATIONS)
+
+
+def search_clock() -> float:
+    """Seconds by which a search is limited: those of the clock without compilations, which happen once on a machine."""
+    return time.monotonic() - _COMPILATIONS.seconds
 
 
 class _CompiledCode(FunctionCache):

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from lgf.errors import LgfError, quoted
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import Grammar, load_grammar
 from lgf.search.proposers.components import ComponentSettings
 from lgf.search.systems.component_lists import ComponentSelection

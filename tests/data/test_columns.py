@@ -8,7 +8,7 @@ from lgf.data import Knowledge, Observation, Problem, check, observations_from_a
 from lgf.data.column_variables import column_variables
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.smoothing.complete import complete
 
 T = np.round(np.linspace(0, 6, 61), 3)

@@ -12,7 +12,7 @@ import pytest
 from lgf import LatentGrammarFlow
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.system import System
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.evaluate import Evaluator

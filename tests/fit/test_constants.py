@@ -10,7 +10,7 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitMethod, FitSettings, make_fitting
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.fit.trajectory_stage import on_window, simplex_on_record
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing

@@ -7,7 +7,7 @@ from lgf.data import Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.fit.constants import fit_constants
 from lgf.fit.sharing import Sharing, Varying, layout_of
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.smoothing.complete import complete
 
 RATES = (0.4, 0.7, 1.1)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lgf.data import load_record
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.smoothing.complete import complete
 
 

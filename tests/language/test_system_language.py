@@ -18,13 +18,12 @@ from lgf.expression.tree import ONE, ZERO, substitute, symbol
 from lgf.grammar import load_grammar, read_grammar
 from lgf.language.domain import defined_on
 from lgf.language.language import make_language
-from lgf.language.system_language import (
-    RowStructure,
+from lgf.language.row_language import (
     _least_bits,  # pyright: ignore[reportPrivateUsage]
     _sums,  # pyright: ignore[reportPrivateUsage]
-    make_system_language,
-    right_side,
 )
+from lgf.language.row_structure import RowStructure, right_side
+from lgf.language.system_language import make_system_language
 from lgf.language.term_dictionary import parts_of
 
 SYSTEMS = load_grammar("systems")

@@ -16,7 +16,7 @@ from lgf.expression.parse import read_expression
 from lgf.expression.tree import ONE
 from lgf.fit.constants import fit_constants
 from lgf.fit.segments import Shooting, reweighed, segmented
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.runs.journal import Journal
 from lgf.search.candidate import Proposal

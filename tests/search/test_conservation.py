@@ -13,7 +13,7 @@ from lgf.errors import LgfError
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression
 from lgf.fit.segments import Shooting, segmented
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.system_language import make_system_language
 from lgf.search.discover import discover

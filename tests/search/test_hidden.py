@@ -15,7 +15,7 @@ from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.terms import rows_of, term_of
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.print import plain
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.runs.folder import read_run
 from lgf.runs.request import Request
@@ -23,8 +23,9 @@ from lgf.search.discover import discover
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.equivalents import equivalent
 from lgf.search.hidden.orientation import mirrored
+from lgf.search.hidden.paths import StartSettings
 from lgf.search.hidden.record import curves_of, widened, with_guessed_path
-from lgf.search.hidden.starts import StartSettings, find_starts
+from lgf.search.hidden.starts import find_starts
 from lgf.search.select import PATIENT
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language

@@ -7,7 +7,7 @@ from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.parse import read_expression
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Population, Proposal

@@ -15,7 +15,7 @@ from lgf.equation.system import System
 from lgf.fit.jacobian import solve_with_jacobian
 from lgf.fit.random_effects import distribution, random_length
 from lgf.fit.settings import FitSettings, make_fitting
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.search.candidate import Noise, Prediction, Proposal
 from lgf.search.common_factor import with_common_factor
 from lgf.search.decision import Tools, Trust, best_predictors, decide, ladder, outpredicted, simplicity, trust_in

@@ -12,7 +12,7 @@ from lgf.expression.frame import Variable
 from lgf.expression.monomials import n_constants
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.system_language import unrestricted
 from lgf.search.candidate import Population

@@ -12,7 +12,7 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.equation.terms import terms_of
 from lgf.fit.constants import fit_constants
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form, make_language

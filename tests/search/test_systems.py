@@ -13,7 +13,7 @@ from lgf.equation.system import System
 from lgf.expression.frame import Frame, Variable
 from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitMethod, FitSettings
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.search.candidate import Proposal
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.select import confirmed, steady

@@ -22,10 +22,10 @@ from lgf.data.condensation import condensed
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
 from lgf.expression.print import plain
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.runs.folder import RESULT
-from lgf.runs.request import starting_proposals
 from lgf.runs.serialisation import frame_from_plain
+from lgf.runs.starting_equations import starting_proposals
 from lgf.search.evaluate import Evaluator
 from lgf.smoothing.complete import complete
 

@@ -122,6 +122,7 @@ def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -
 
 def _fitted(fitting: Fitting, starts: np.ndarray, windows: np.ndarray, search: Search) -> StageResult:
     flow, record, limits = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
+    starts = np.ascontiguousarray(starts)  # of another layout the kernel would be compiled again
     return StageResult(*fit_trajectory(flow, record, fitting.unknowns, windows, starts, *limits, search))
 
 

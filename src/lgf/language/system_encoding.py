@@ -15,7 +15,8 @@ from lgf.expression.monomials import n_constants
 from lgf.expression.print import plain
 from lgf.expression.tree import Expression, add, constant, mul, power, rebuild, summands
 from lgf.grammar import Grammar
-from lgf.language.system_language import RowStructure, SystemLanguage, right_side, unrestricted
+from lgf.language.row_structure import RowStructure, right_side
+from lgf.language.system_language import SystemLanguage, unrestricted
 from lgf.language.term_dictionary import parts_of
 
 LARGEST_EXPONENT = 5  # larger ones are values of open exponents, as in Hill terms

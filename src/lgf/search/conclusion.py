@@ -9,7 +9,8 @@ import numpy as np
 
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
+from lgf.fit.target_assembly import make_target
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population

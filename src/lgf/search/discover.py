@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from lgf import __version__
+from lgf.compilation import search_clock
 from lgf.data.condensation import condensed
 from lgf.data.problem import Problem
 from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
+from lgf.fit.target_assembly import make_target
 from lgf.grammar import Grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
@@ -89,7 +91,7 @@ def discover(
     first. `mapper` maps the fits, if they are not to be mapped over `n_jobs` threads. KeyboardInterrupt ends the search
     early; the equation is then selected from the candidates so far.
     """
-    started = time.monotonic()
+    started, clock_started = time.monotonic(), search_clock()
     problem = condensed(problem, settings.condensation)
     frames = problem.frames
     spread = on_threads(n_jobs)
@@ -126,7 +128,7 @@ def discover(
     schedule = make_schedule(languages, searched.evaluator.targets, settings, seed, proposers, known, spread)
     limits = settings.search
     if limits.max_seconds is not None:
-        limits = replace(limits, max_seconds=limits.max_seconds - (time.monotonic() - started))
+        limits = replace(limits, max_seconds=limits.max_seconds - (search_clock() - clock_started))
     history: list[Iteration] = []
 
     def record(iteration: Iteration, candidates: Population) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from lgf.compilation import search_clock
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
@@ -128,7 +129,8 @@ def search(
     """
     population = Population() if population is None else population
     mapper = mapper or joblib_map()
-    started, evaluations, considered, history = time.monotonic(), 0, 0, []
+    started, clock_started = time.monotonic(), search_clock()
+    evaluations, considered, history = 0, 0, []
     schedule = [proposer for proposer, times in proposers for _ in range(times)]
     improved, doubted = 0, _Doubt(doubtful)
     for number in count() if settings.iterations is None else range(settings.iterations):
@@ -137,7 +139,7 @@ def search(
         n = settings.population if planned else settings.batch(considered)
         if settings.max_evaluations is not None:
             n = min(n, settings.max_evaluations - evaluations)
-        out_of_time = settings.max_seconds is not None and time.monotonic() - started > settings.max_seconds
+        out_of_time = settings.max_seconds is not None and search_clock() - clock_started > settings.max_seconds
         if n <= 0 or (out_of_time and len(population)):
             break
         fitted: list[Candidate] = []

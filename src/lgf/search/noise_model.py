@@ -79,7 +79,7 @@ def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
             rows.append(both * root)
             lengths.append(len(present))
     first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Residuals(np.concatenate(times), first, np.concatenate(rows, axis=1))
+    return Residuals(np.concatenate(times), first, np.ascontiguousarray(np.concatenate(rows, axis=1)))
 
 
 def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings()) -> Candidate:

@@ -14,7 +14,7 @@ import numpy as np
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
 from lgf.data.representatives import part_of, representatives
-from lgf.fit.target import make_target
+from lgf.fit.target_assembly import make_target
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.decision import simple_candidates, unique
 from lgf.search.evaluate import Evaluator

@@ -16,7 +16,7 @@ import numpy as np
 from lgf.compilation import CACHED, is_cached
 from lgf.grammar import load_grammar, sample
 from lgf.grammar.machine import draw_all
-from lgf.solver.kernels import integrator, machine, projections, residual, trajectory_fit
+from lgf.solver.kernels import integrator, machine, projections, residual, slopes, trajectory_fit
 from lgf.threads import processors
 
 _MOST_PROCESSES = 4  # more would wait for the longest kernel
@@ -36,7 +36,7 @@ KERNELS: dict[str, tuple[Any, Callable[[], None]]] = {
         ("fit of trajectories", trajectory_fit.fit_trajectory, trajectory_fit.FIT_TRAJECTORY),
         ("integrator", integrator.integrate, integrator.INTEGRATE),
         ("fit of residuals", residual.fit_residual, residual.FIT_RESIDUAL),
-        ("slopes", integrator.slopes, integrator.SLOPES),
+        ("slopes", slopes.slopes, slopes.SLOPES),
         ("machine", machine.execute_wide, machine.EXECUTE),
         ("pairs of terms", projections.best_pairs, projections.BEST_PAIRS),
         ("terms along a record", projections.term_rows, projections.TERM_ROWS),

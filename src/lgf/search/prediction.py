@@ -22,7 +22,8 @@ from lgf.fit.constants import fit_constants
 from lgf.fit.jacobian import Solved, solve_with_jacobian
 from lgf.fit.settings import FitSettings, Fitting, make_fitting
 from lgf.fit.starts import starts_of, with_starts
-from lgf.fit.target import Target, make_target
+from lgf.fit.target import Target
+from lgf.fit.target_assembly import make_target
 from lgf.fit.trajectory_stage import on_first_samples
 from lgf.search.candidate import Candidate, Prediction
 from lgf.search.evaluate import Evaluator, bounds_of

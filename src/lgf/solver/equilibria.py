@@ -102,7 +102,7 @@ def _rates(compiled: CompiledSkeleton, constants: np.ndarray, states: np.ndarray
     program, frame = compiled.flow.program, compiled.frame
     N = states.shape[1]
     values = np.empty((len(program.outputs), N))
-    columns = np.vstack([states, np.zeros((len(frame.states), N))])
+    columns = np.ascontiguousarray(np.vstack([states, np.zeros((len(frame.states), N))]))
     evaluate_wide(
         program, constants, np.zeros(N), columns, np.zeros((len(frame.inputs), N)),
         np.zeros((program.n_registers, WIDE)), values,

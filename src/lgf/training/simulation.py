@@ -14,8 +14,9 @@ import numpy as np
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import Expression, T, is_input
 from lgf.solver.constant_roles import Role
-from lgf.solver.kernels.integrator import N_STAGES, N_WORK, Options, Workspace, integrate
+from lgf.solver.kernels.integrator import Options, Workspace, integrate
 from lgf.solver.kernels.machine import LANES, NO_TABLE, WIDE, evaluate_lanes
+from lgf.solver.kernels.slopes import N_STAGES, N_WORK
 from lgf.solver.program import CompiledSkeleton
 
 POINTS = 385

@@ -19,7 +19,8 @@ from lgf.expression.monomials import n_constants
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import Expression, T
 from lgf.grammar import Grammar
-from lgf.language.system_language import RowStructure, SystemLanguage, unrestricted
+from lgf.language.row_structure import RowStructure
+from lgf.language.system_language import SystemLanguage, unrestricted
 from lgf.settings.ranges import Share
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.solve import solve

@@ -7,7 +7,8 @@ from itertools import combinations
 from lgf.data.row_knowledge import RowKnowledge
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.tree import ONE, ZERO, Expression, T, factors, mul, polynomial, summands
-from lgf.language.system_language import RowTerm, SystemLanguage
+from lgf.language.row_language import RowTerm
+from lgf.language.system_language import SystemLanguage
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -88,6 +89,11 @@ class Curves:
     inputs: dict[tuple[str, int], np.ndarray]
     first: np.ndarray  # [E + 1]
     weight: dict[int, np.ndarray]  # by row: 1 in experiments that measured the state
+
+    @cached_property
+    def environment(self) -> dict:
+        """The curves by symbol."""
+        return {"t": self.t, **self.columns, **self.inputs}
 
     def integral(self, values: np.ndarray) -> np.ndarray:
         """The integrals of values [..., N] from the start of each experiment."""

@@ -1,9 +1,7 @@
-"""Starts of systems with a hidden state, from paths that the hidden state may have taken.
+"""Starts of systems with a hidden state, from paths that the hidden state may have taken (`hidden.paths`).
 
-A measured equation x' = rest + factor * y gives the path y = (x' - rest) / factor for every guess of the rest's
-coefficients. A conserved sum gives it for every guess of its value. Along a path all other equations are regressed in
-integral form, z(t) = z(0) + sum of c_k times the integral of f_k, with few terms each. The structures are ranked by
-their description length on the best of their paths.
+Along a path all other equations are regressed in integral form, z(t) = z(0) + sum of c_k times the integral of f_k,
+with few terms each. The structures are ranked by their description length on the best of their paths.
 """
 
 import math
@@ -20,36 +18,14 @@ from lgf.expression.frame import Variable
 from lgf.expression.monomials import n_constants
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import ONE, Expression, factors, summands
-from lgf.language.system_language import RowTerm, SystemLanguage
-from lgf.search.hidden.coupling import Coupling, couplings, polynomial_terms, symbol_of
+from lgf.language.row_language import RowTerm
+from lgf.language.system_language import SystemLanguage
+from lgf.search.hidden.coupling import polynomial_terms, symbol_of
+from lgf.search.hidden.paths import PathFinder, Paths, StartSettings
 from lgf.search.hidden.record import Curves
-from lgf.search.systems.component import Component, known_component
-from lgf.settings.ranges import Count, Positive, Share, Tally, Weight
-from lgf.solver.halton import halton
+from lgf.search.systems.component import Component, component_of
 
 _NATS_PER_BIT = 2 * math.log(2)
-
-
-@dataclass(frozen=True)
-class StartSettings:
-    """The paths that are tried, and the terms that are combined."""
-
-    points: Count = 80  # of a path, at least
-    most_bits: Positive = 8.0  # of a term
-    terms: Count = 12  # of a row
-    rest: Tally = 2  # terms beside the hidden state in the equation through which it shows
-    regressed: Count = 3  # terms of any other equation
-    one_coefficient: Count = 60  # paths for one unknown coefficient
-    several_coefficients: Count = 300  # and for more
-    sizes: tuple[float, float] = (
-        -1.0,
-        0.9,
-    )  # decimal logarithms of an unknown coefficient's term, relative to the rate
-    wrong_sign: Share = 0.15  # share of the path on which a hidden population may be negative
-    floor: Weight = 3e-3  # share of the variance that smoothing leaves in any case
-    independent: Positive = 8.0  # points of a path that count as one
-    combinations: Count = 200  # of right-hand sides, where several rows are regressed
-    paths: Count = 2  # starts of one structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +44,6 @@ class Start:
         return self.make()
 
 
-@dataclass(frozen=True, eq=False)
-class _Paths:
-    """Hidden paths [K, N], each with the component of the equation that it comes from."""
-
-    values: np.ndarray
-    weight: np.ndarray  # [N] of its errors
-    power: np.ndarray  # [K] the sum of squares of the measured rate, in units of the path, so that paths compare
-    row: int | None  # of the equation it comes from
-    components: Sequence[Component | None]
-    coupled: tuple[int, Expression] | None
-
-
 def find_starts(
     language: SystemLanguage,
     known: RowKnowledge,
@@ -96,9 +60,9 @@ def find_starts(
     """
     rows = range(len(language.frame.states))
     row_terms = [polynomial_terms(language, r, settings.most_bits, settings.terms) for r in rows]
-    finder = _Finder(language, known, curves, hidden, scale, given, settings, row_terms)
+    finder = _Finder(language, known, curves, hidden, settings, row_terms)
     structures: dict[tuple, list[Start]] = {}
-    for paths in finder.paths():
+    for paths in PathFinder(language, known, curves, hidden, scale, given, settings, row_terms).paths():
         for start in finder.regressed(paths):
             structures.setdefault(start.key, []).append(start)
     ranked = [sorted(own, key=lambda s: s.score)[: settings.paths] for own in structures.values()]
@@ -112,16 +76,12 @@ class _Finder:
         known: RowKnowledge,
         curves: Curves,
         hidden: int,
-        scale: float,
-        given: Mapping[int, float],
         settings: StartSettings,
         row_terms: Sequence[Sequence[RowTerm]],
     ):
         self.language, self.known, self.curves, self.hidden = language, known, curves, hidden
-        self.scale, self.given, self.settings, self.row_terms = scale, given, settings, row_terms
+        self.settings, self.row_terms = settings, row_terms
         self.symbol = symbol_of(language.frame, hidden)
-        self.environment = {"t": curves.t, **curves.columns, **curves.inputs}
-        self.population = hidden in known.populations
         self.subsets = {r: self._subsets(r) for r in range(len(language.frame.states))}
 
     def _subsets(self, row: int) -> list[tuple[tuple[int, ...], float]]:
@@ -135,118 +95,7 @@ class _Finder:
                     found.append((chosen, bits))
         return found
 
-    def paths(self) -> Iterator[_Paths]:
-        """All hidden paths to try."""
-        law = next((law for law in self.known.laws if self.hidden in law), None)
-        if law is not None:
-            yield from self._conserved(law)
-            return
-        for coupling in couplings(self.language, self.known, self.hidden, self.row_terms, self.settings.rest):
-            paths = self._coupled(coupling)
-            if paths is not None and len(paths.values):
-                yield paths
-
-    def _conserved(self, law: Mapping[int, float]) -> Iterator[_Paths]:
-        """The paths for several values of the conserved sum."""
-        frame, curves = self.language.frame, self.curves
-        others = sum(
-            (
-                weight * curves.columns[frame.variables[frame.rates[row]]]
-                for row, weight in law.items()
-                if row != self.hidden
-            ),
-            np.zeros(len(curves.t)),
-        )
-        own = law[self.hidden]
-        size = float(np.ptp(others)) or 1.0
-        least = float(others.max() if own > 0 else others.min())
-        totals = least + np.sign(own) * size * np.geomspace(0.01, 100.0, self.settings.one_coefficient)
-        if not self.population:
-            totals = np.concatenate(
-                [totals, least - np.sign(own) * size * np.geomspace(0.01, 100.0, self.settings.one_coefficient)]
-            )
-        if self.given:
-            e, value = next(iter(self.given.items()))
-            totals = np.array([others[curves.first[e]] + own * value])
-        values = (totals[:, None] - others) / own
-        yield _Paths(values, np.ones(len(curves.t)), np.ones(len(values)), None, [None] * len(values), None)
-
-    def _coupled(self, coupling: Coupling) -> _Paths | None:
-        """The paths for many coefficients of the rest of the equation through which the hidden state shows."""
-        curves, row = self.curves, coupling.row
-        rate = curves.columns[self.language.frame.highest[row]]
-        size = float(np.sqrt(np.mean(rate**2)))
-        if coupling.coupled is None:
-            n = n_constants(coupling.rest, coupling.factor)
-            drawn = self._draws(n)
-            rests = np.array([self._along(coupling.rest, list(c)) for c in drawn])
-            factor = np.array([self._along(coupling.factor, list(c)) for c in drawn])
-        else:
-            values = np.array([self._along(term) for term in coupling.terms]).reshape(-1, len(rate))
-            sizes = np.sqrt(np.mean(values**2, axis=1))
-            drawn = self._draws(len(coupling.terms)) * size / np.where(sizes > 0, sizes, 1.0)
-            rests, factor = drawn @ values, self._along(coupling.factor)[None, :]
-        small = 1e-3 * np.sqrt(np.mean(factor**2, axis=1, keepdims=True))
-        safe = np.where(np.abs(factor) > small, factor, np.where(factor < 0, -small, small))
-        paths = (rate - rests) / safe
-        weight = np.mean(safe**2, axis=0)
-        power = np.full(len(paths), float(np.sum(rate**2)) / float(weight.mean()))
-        weight = weight / weight.mean()
-        if coupling.coupled is None:
-            parts = [known_component(self.known.rights[row])] * len(paths)
-            components = [
-                Component((), (), (), others=tuple(c), known=k.known, rank=0.0)
-                for c, k in zip(drawn, parts, strict=True)
-            ]
-            return _Paths(paths, weight, power, row, components, None)
-        coefficient, sound = self._scaled(paths, weight, size / float(np.sqrt(np.mean(factor**2))))
-        paths = paths / coefficient[:, None]
-        components = [
-            self._component(row, (*coupling.terms, coupling.coupled), (*c, s))
-            for c, s in zip(drawn[sound], coefficient[sound], strict=True)
-        ]
-        return _Paths(
-            paths[sound], weight, power[sound] / coefficient[sound] ** 2, row, components, (row, coupling.coupled)
-        )
-
-    def _scaled(self, paths: np.ndarray, weight: np.ndarray, typical: float) -> tuple[np.ndarray, np.ndarray]:
-        """(the coefficient of the coupling that gives each path its size and sign, whether the path is possible).
-
-        `typical` is the ratio of the measured rate and the factor of the hidden state. The coefficient is a power of
-        ten, so that equal structures have equal numbers.
-        """
-        mean = np.average(paths, axis=1, weights=weight)
-        sign = np.where(mean < 0, -1.0, 1.0)
-        sound = np.isfinite(paths).all(axis=1)
-        if self.population:
-            wrong = np.average(paths * sign[:, None] < 0, axis=1, weights=weight)
-            sound &= wrong <= self.settings.wrong_sign
-        if self.given:
-            ratios = [paths[:, self.curves.first[e]] / value for e, value in self.given.items() if value != 0.0]
-            coefficient = np.mean(ratios, axis=0) if ratios else np.ones(len(paths))
-            return np.where(coefficient == 0, 1.0, coefficient), sound & (coefficient != 0)
-        coefficient = 10.0 ** round(math.log10(typical / self.scale)) if typical > 0 else 1.0
-        return sign * coefficient, sound & (np.abs(paths).max(axis=1) > 0)
-
-    def _draws(self, n: int) -> np.ndarray:
-        """Quasi-random coefficients [K, n] of any sign, of sizes near 1."""
-        if n == 0:
-            return np.zeros((1, 0))
-        count = self.settings.one_coefficient if n == 1 else self.settings.several_coefficients
-        count = max(count // (len(self.language.frame.states) - 1) ** 2, 1)
-        drawn = halton(2 * n, count)
-        low, high = self.settings.sizes
-        return np.where(drawn[:, :n] < 0.5, -1.0, 1.0) * 10.0 ** (low + (high - low) * drawn[:, n:])
-
-    def _component(self, row: int, terms: Sequence[Expression], values: Sequence[float]) -> Component:
-        coefficient = dict(zip(terms, values, strict=True))
-        ordered = self.language.rows[row].ordered(terms)
-        return Component(ordered, tuple(float(coefficient[t]) for t in ordered), ((),) * len(ordered))
-
-    def _along(self, expression: Expression, constants: Sequence[float] | None = None) -> np.ndarray:
-        return np.broadcast_to(evaluate(expression, self.environment, constants), self.curves.t.shape)
-
-    def regressed(self, paths: _Paths) -> Iterator[Start]:
+    def regressed(self, paths: Paths) -> Iterator[Start]:
         """The starts along these paths: all other equations regressed."""
         frame = self.language.frame
         conserved = paths.row is None
@@ -283,7 +132,7 @@ class _Finder:
                     yield Start(key, paths.coupled, paths.values[k], float(scores[k]), make)
 
     def _components(
-        self, paths: _Paths, k: int, rows: Sequence[int], fits: Sequence[tuple["_RowFits", int]]
+        self, paths: Paths, k: int, rows: Sequence[int], fits: Sequence[tuple["_RowFits", int]]
     ) -> tuple[Component, ...]:
         """The right-hand sides along one path."""
         components = {r: fit.component(k, s) for r, (fit, s) in zip(rows, fits, strict=True)}
@@ -314,7 +163,7 @@ class _Finder:
             for term, value in zip(component.terms, component.coefficients, strict=True):
                 if row in law and term in values:
                     values[term] -= law[row] * value / law[self.hidden]
-        return self._component(self.hidden, terms, [values[t] for t in terms])
+        return component_of(terms, [values[t] for t in terms], self.language, self.hidden)
 
     def _shows(self, terms: Mapping[int, tuple[Expression, ...]]) -> bool:
         """Whether the hidden state stands in the equation of a measured one."""
@@ -325,10 +174,10 @@ class _Finder:
             for term in self._all_terms(row, own)
         )
 
-    def _row_fits(self, row: int, paths: _Paths) -> "_RowFits":
+    def _row_fits(self, row: int, paths: Paths) -> "_RowFits":
         """The regression of one equation along every path."""
         curves, frame = self.curves, self.language.frame
-        environment = {**self.environment, Variable(frame.names[self.hidden]): paths.values}
+        environment = {**curves.environment, Variable(frame.names[self.hidden]): paths.values}
         shape = paths.values.shape
         if row == self.hidden:
             response, weight, total = paths.values, paths.weight, paths.power
@@ -429,4 +278,4 @@ class _RowFits:
             for place, value in zip(self._owners, values, strict=True):
                 others[place] = float(value)
             return Component((), (), (), others=tuple(others), known=self._known, rank=0.0)
-        return self._finder._component(self._row, [self._terms[i] for i in index], values.tolist())
+        return component_of([self._terms[i] for i in index], values.tolist(), self._finder.language, self._row)

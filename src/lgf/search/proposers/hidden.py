@@ -29,8 +29,9 @@ from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.findings import FindingSettings
+from lgf.search.hidden.paths import StartSettings
 from lgf.search.hidden.record import Curves, curves_of
-from lgf.search.hidden.starts import Start, StartSettings, find_starts
+from lgf.search.hidden.starts import Start, find_starts
 from lgf.search.proposers.plan import Plan
 from lgf.search.sensitivity import solved_columns
 from lgf.search.systems.component import Component, Components, fitted_components, propose_components

@@ -12,7 +12,8 @@ from lgf.expression.canonical import canonical
 from lgf.expression.monomials import n_constants
 from lgf.expression.tree import MINUS_ONE, ONE, Expression, factors, mul, power, summands
 from lgf.fit.segments import Shooting
-from lgf.language.system_language import RowStructure, SystemLanguage
+from lgf.language.row_structure import RowStructure
+from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Proposal
 
 
@@ -69,6 +70,15 @@ class Component:
 def known_component(known: Expression) -> Component:
     """The component of a known right-hand side, its open constants at 1."""
     return Component((), (), (), others=(1.0,) * n_constants(known), known=known, rank=0.0)
+
+
+def component_of(
+    terms: Sequence[Expression], coefficients: Sequence[float], language: SystemLanguage, row: int
+) -> Component:
+    """The component of terms without constants inside, in the order of printed equations."""
+    coefficient = dict(zip(terms, coefficients, strict=True))
+    ordered = language.rows[row].ordered(terms)
+    return Component(ordered, tuple(float(coefficient[t]) for t in ordered), ((),) * len(ordered))
 
 
 Components = tuple[Component, ...]

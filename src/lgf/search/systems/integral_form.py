@@ -160,7 +160,7 @@ class Needed(NamedTuple):
 
     def of(self, integrals: np.ndarray) -> np.ndarray:
         """The integrals [column, depth, sample] at these places."""
-        return integrals[:, self.depth[:, None], self.sample]
+        return np.ascontiguousarray(integrals[:, self.depth[:, None], self.sample])  # NumPy would put columns last
 
     def rows(self, rows: Rows) -> Rows:
         """The rows for integrals at these places."""

@@ -118,7 +118,7 @@ def _grow(columns, count_cost, options, pool, span, room):
     least = np.inf
     for size in range(options.depth):
         n_touched = 0
-        n_wanted = 0
+        n_wanted = np.int64(0)  # a literal would be compiled apart
         for i in range(n_level):
             n_wanted = want(columns, span, pool.columns[level[i]], size, n_wanted)
         multiply(columns.rows, span, n_wanted)
@@ -167,7 +167,7 @@ def _exchange(columns, count_cost, options, pool, span, room):
                 break
             done[place] = True
             for drop in range(pool.size[place]):
-                size = 0
+                size = np.int64(0)
                 cost = 0.0
                 key = pool.key[place]
                 for j in range(pool.size[place]):
@@ -180,7 +180,7 @@ def _exchange(columns, count_cost, options, pool, span, room):
                 same = place_of(pool, key, chosen, size)
                 if size == 0 or (same >= 0 and pool.extended[same]):
                     continue
-                multiply(columns.rows, span, want(columns, span, chosen, size, 0))
+                multiply(columns.rows, span, want(columns, span, chosen, size, np.int64(0)))
                 rss = make_span(columns, chosen, size, span)
                 length = n_rows * math.log(max(rss, options.floor) / n_rows) + cost
                 push(pool, key, chosen, size, length + count_cost[size])

@@ -152,7 +152,7 @@ def make_span(columns, chosen, size, span):
         span.moment[j] = columns.moment[j]
         span.outside[j] = span.square[j]
     rss = columns.square
-    n = 0
+    n = np.int64(0)
     for i in range(size):
         n, fall = _add_direction(span, n, chosen[i])
         rss -= fall

@@ -3,29 +3,38 @@
 A lane is one vector of constants and one initial state. In free mode every lane has its own time and step; in shared
 mode all lanes follow the steps of lane 0, so that differences between lanes are derivatives with respect to what was
 perturbed, free of step-size noise.
-
-Rows of the workspace S: see the names below. K[stage, state, lane] are the slopes.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types
+from numba import boolean, float64, int64, types
 
 from lgf.compilation import linked, njit
-from lgf.solver.kernels import FAST, INNER, INNER_ONLY, LINKED
+from lgf.solver.kernels import FAST, INNER, LINKED
 from lgf.solver.kernels.elementary import exponential, logarithm
+from lgf.solver.kernels.input_jumps import jump_width, next_break
 from lgf.solver.kernels.lanes import absolute, load, repeated, store, where
-from lgf.solver.kernels.machine import LANES, PROGRAM, WIDE, Program, execute, execute_lanes
+from lgf.solver.kernels.machine import LANES, PROGRAM, WIDE, Program, execute
+from lgf.solver.kernels.slopes import (
+    ACTIVE,
+    DENSE,
+    ERROR,
+    LAST_ROOT,
+    LAST_TIME,
+    N_STAGES,
+    N_WORK,
+    ROOT,
+    ROOT_SLOPE,
+    ROOT_TIME,
+    STEP,
+    TIME,
+    TRIED,
+    remember_root,
+    slopes_of_stages,
+)
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
-
-# Rows of the workspace S.
-TIME, STEP, TRIED, ERROR, ACTIVE, ROOT, ROOT_SLOPE, ROOT_TIME, LAST_ROOT, LAST_TIME, NEWTON_VALUE, NEWTON_AT = range(12)
-N_WORK = 12
-DENSE = 7  # row of K after the seven stages: the last coefficient of the dense output
-N_STAGES = 8
 
 
 class Flow(NamedTuple):
@@ -82,148 +91,6 @@ def make_workspace(flow: Flow, samples: int) -> Workspace:
     )
 
 
-@njit(**LINKED | INNER_ONLY, fastmath=FAST)
-def slopes(code, outputs, degree, n, y, R, table, S, K, first, beyond):
-    """Write the derivative of every state of every lane to K[stage] for the stages first .. beyond - 1 of a step.
-
-    Stage 0 is at what R holds, the others are at the states that follow from the stages before.
-    """
-    for stage in range(first, beyond):
-        if stage > 0:
-            _stage_state(stage, n, y, S, K, R)
-        _slopes_of_stage(code, outputs, degree, n, R, table, S, K, stage)
-
-
-@njit(**INNER, fastmath=FAST)
-def _slopes_of_stage(code, outputs, degree, n, R, table, S, K, stage):
-    """Write the derivative of every state at what R holds to K[stage].
-
-    Where the degree is GENERAL Newton's method runs the program twice an iteration, the second time beside the point.
-    """
-    if degree != 1:
-        for d in range(n - 1):
-            store(K, load(R, 2 + d, 0), stage, d, 0)
-        ahead = load(R, 0, 0) - load(S, ROOT_TIME, 0)
-        store(R, load(S, ROOT, 0) + load(S, ROOT_SLOPE, 0) * ahead, n + 1, 0)
-    for run in range(40):
-        execute_lanes(code, R, table)
-        if degree == 1:
-            for d in range(n):
-                store(K, load(R, np.uint64(outputs[d]), 0), stage, d, 0)
-            return
-        if degree >= 2:
-            for k in range(LANES):
-                K[stage, n - 1, k] = _polynomial_root(R, outputs, degree, k, R[n + 1, k])
-            return
-        if _newton(outputs[0], n, R, S, K, stage, run % 2 == 1):
-            return
-
-
-SLOPES = types.none(
-    int32[:, ::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],
-    float64[:, :, ::1], int64, int64,
-)  # fmt: skip
-_slopes = linked(slopes, SLOPES)
-
-
-@njit(**INNER)
-def _polynomial_root(R, outputs, degree, k, guess):
-    """The root next to the guess of the polynomial whose coefficients stand in the output registers of lane k."""
-    if degree == 2:
-        c = R[outputs[0], k]
-        b = R[outputs[1], k]
-        a = R[outputs[2], k]
-        if abs(a) < 1e-14 * (abs(b) + 1e-300):
-            return -c / b
-        square = b * b - 4.0 * a * c
-        if square < 0.0:
-            # Rounding may make a double root slightly complex; otherwise there is no real root.
-            if square < -1e-9 * (b * b + abs(4.0 * a * c)):
-                return np.nan
-            square = 0.0
-        q = math.sqrt(square)
-        one = (-b + q) / (2.0 * a)
-        other = (-b - q) / (2.0 * a)
-        return one if abs(one - guess) <= abs(other - guess) else other
-    w = guess
-    for _ in range(30):
-        f = R[outputs[degree], k]
-        slope = 0.0
-        for j in range(degree - 1, -1, -1):
-            slope = slope * w + f
-            f = f * w + R[outputs[j], k]
-        if slope == 0.0:
-            slope = 1e-8 * (abs(f) + 1e-8)
-        change = f / slope
-        w -= change
-        if abs(change) <= 1e-10 * (abs(w) + 1e-8):
-            return w
-    return np.nan
-
-
-@njit(**INNER)
-def _newton(out, n, R, S, K, stage, beside):
-    """Half an iteration of Newton's method on the highest derivative, in all lanes; whether all have settled."""
-    top = n + 1
-    if not beside:
-        for k in range(LANES):
-            S[NEWTON_VALUE, k] = R[out, k]
-            S[NEWTON_AT, k] = R[top, k]
-            R[top, k] += 1e-6 * (abs(R[top, k]) + 1e-3)
-        return False
-    settled = True
-    for k in range(LANES):
-        slope = (R[out, k] - S[NEWTON_VALUE, k]) / (R[top, k] - S[NEWTON_AT, k])
-        change = S[NEWTON_VALUE, k] / slope
-        R[top, k] = S[NEWTON_AT, k] - change
-        if abs(change) <= 1e-8 * (abs(R[top, k]) + 1e-6):
-            K[stage, n - 1, k] = R[top, k]
-        else:
-            K[stage, n - 1, k] = np.nan
-            settled = False
-    return settled
-
-
-@njit(**INNER, fastmath=FAST)
-def _stage_state(s, n, y, S, K, R):
-    """Put time and states of stage s into the registers."""
-    c = 0.2 if s == 1 else 0.3 if s == 2 else 0.8 if s == 3 else 8 / 9 if s == 4 else 1.0
-    h = load(S, TRIED, 0)
-    store(R, load(S, TIME, 0) + c * h, 0, 0)
-    for d in range(n):
-        slope = load(K, 0, d, 0)
-        if s == 1:
-            slope = 0.2 * slope
-        elif s == 2:
-            slope = 3 / 40 * slope + 9 / 40 * load(K, 1, d, 0)
-        elif s == 3:
-            slope = 44 / 45 * slope - 56 / 15 * load(K, 1, d, 0) + 32 / 9 * load(K, 2, d, 0)
-        elif s == 4:
-            slope = (
-                19372 / 6561 * slope
-                - 25360 / 2187 * load(K, 1, d, 0)
-                + 64448 / 6561 * load(K, 2, d, 0)
-                - 212 / 729 * load(K, 3, d, 0)
-            )
-        elif s == 5:
-            slope = (
-                9017 / 3168 * slope
-                - 355 / 33 * load(K, 1, d, 0)
-                + 46732 / 5247 * load(K, 2, d, 0)
-                + 49 / 176 * load(K, 3, d, 0)
-                - 5103 / 18656 * load(K, 4, d, 0)
-            )
-        else:
-            slope = (
-                35 / 384 * slope
-                + 500 / 1113 * load(K, 2, d, 0)
-                + 125 / 192 * load(K, 3, d, 0)
-                - 2187 / 6784 * load(K, 4, d, 0)
-                + 11 / 84 * load(K, 5, d, 0)
-            )
-        store(R, load(y, d, 0) + h * slope, 1 + d, 0)
-
-
 @njit(**INNER, fastmath=FAST)
 def _step_factor(n, y, S, K, R, rtol, atol):
     """Write to S[ERROR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted)."""
@@ -259,18 +126,6 @@ def _dense_coefficients(n, S, K):
         store(K, load(S, TRIED, 0) * dense, DENSE, d, 0)
 
 
-@njit(**INNER, fastmath=FAST)
-def _remember_root(S, K, n, k, time):
-    """Keep the highest derivative at an accepted time, and its slope, for the next guess of the branch."""
-    w = K[0, n - 1, k]
-    if time > S[LAST_TIME, k]:
-        S[ROOT_SLOPE, k] = (w - S[LAST_ROOT, k]) / (time - S[LAST_TIME, k])
-    S[ROOT, k] = w
-    S[ROOT_TIME, k] = time
-    S[LAST_ROOT, k] = w
-    S[LAST_TIME, k] = time
-
-
 @njit(**INNER)
 def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
     """Whether the slopes at the start are not finite (0/0, say): all lanes then move a hair into the window."""
@@ -288,45 +143,6 @@ def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
             y[d, k] += nudge[d]
             R[1 + d, k] = y[d, k]
     return True
-
-
-@njit(**INNER_ONLY)
-def _jump_width(table):
-    """The longest step that only crosses a jump of a held input; 0 if no input is held. See `execute` for the table."""
-    width = 0.0
-    for i in range(int(table[0, 2]) if table.shape[0] > 0 else 0):
-        if table[i, 3] > np.floor(table[i, 3]):
-            width = max(width, 3.0 * _beside_jump(table, i))
-    return width
-
-
-@njit(**INNER_ONLY)
-def _beside_jump(table, i):
-    """How near to a jump of input i a step ends: at a time that differs from it, however late the times are."""
-    end = table[i, 0] + table[i, 3] / table[i, 1]
-    return max(1e-7 / table[i, 1], 1e-15 * max(abs(table[i, 0]), abs(end)))
-
-
-@njit(**INNER_ONLY)
-def _next_break(table, now):
-    """The next time at which a step of the integrator must end because an input jumps.
-
-    A jump lies in a tiny step of its own, which is always accepted: slopes on either side of it must not be mixed, and
-    the last slope of a step is the first one of the next.
-    """
-    nearest = np.inf
-    for i in range(int(table[0, 2])):
-        if table[i, 3] == np.floor(table[i, 3]):
-            continue
-        start, rate, first, pieces = table[i, 0], table[i, 1], int(table[i, 2]), int(table[i, 3])
-        j = max(int(np.floor((now - start) * rate)), 0)
-        m = j + 1
-        while m < pieces and table[first + m, 0] == table[first + j, 0]:
-            m += 1
-        if m < pieces:
-            jump, side = start + m / rate, _beside_jump(table, i)
-            nearest = min(nearest, jump - side if now < jump - 1.5 * side else jump + side)
-    return nearest
 
 
 @njit(**LINKED, fastmath=FAST)
@@ -369,7 +185,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
         store(R, load(y, d, 0), 1 + d, 0)
         store(Y, load(y, d, 0), 0, d, 0)
     for _ in range(2):
-        _slopes(code, outputs, degree, n, y, R, table, S, K, np.int64(0), np.int64(1))
+        slopes_of_stages(code, outputs, degree, n, y, R, table, S, K, np.int64(0), np.int64(1))
         if not _leave_singular_start(n, n_active, y, window, options.nudge, S, K, R):
             break
     for k in range(lanes):
@@ -382,22 +198,22 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     close = 1e-12 * (abs(end) + window)
     steps = 0
     active = n_active if N > 1 else 0
-    crossing = _jump_width(table)
+    crossing = jump_width(table)
     while steps < options.max_steps and active > 0:
         steps += 1
         if shared:
             left = end - S[TIME, 0]
             if crossing > 0.0:
-                left = min(left, _next_break(table, S[TIME, 0]) - S[TIME, 0])
+                left = min(left, next_break(table, S[TIME, 0]) - S[TIME, 0])
             store(S, repeated(min(S[STEP, 0], left)), TRIED, 0)
         else:
             step, remaining = load(S, STEP, 0), end - load(S, TIME, 0)
             store(S, where(step < remaining, step, remaining) * load(S, ACTIVE, 0), TRIED, 0)
             if crossing > 0.0:
                 for k in range(lanes):
-                    left = _next_break(table, S[TIME, k]) - S[TIME, k]
+                    left = next_break(table, S[TIME, k]) - S[TIME, k]
                     S[TRIED, k] = min(S[TRIED, k], left)
-        _slopes(code, outputs, degree, n, y, R, table, S, K, np.int64(1), np.int64(7))
+        slopes_of_stages(code, outputs, degree, n, y, R, table, S, K, np.int64(1), np.int64(7))
         _step_factor(n, y, S, K, R, rtol, atol)
         _dense_coefficients(n, S, K)
         if shared:
@@ -432,7 +248,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                     store(K, load(K, 6, d, 0), 0, d, 0)
                 if degree != 1:
                     for k in range(lanes):
-                        _remember_root(S, K, n, k, now)
+                        remember_root(S, K, n, k, now)
                 if reached[0] >= N:
                     status[0] = OK
                     active = 0
@@ -479,7 +295,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
                         y[d, k] = R[1 + d, k]
                         K[0, d, k] = K[6, d, k]
                     if degree != 1:
-                        _remember_root(S, K, n, k, now)
+                        remember_root(S, K, n, k, now)
                     if reached[k] >= N:
                         S[ACTIVE, k] = 0.0
                         status[k] = OK
@@ -568,12 +384,12 @@ def _highest_derivatives(
         for d in range(n):
             for k in range(LANES):
                 R[1 + d, k] = Y[i, d, k]
-        _slopes(code, outputs, degree, n, R, R, table, S, K, np.int64(0), np.int64(1))
+        slopes_of_stages(code, outputs, degree, n, R, R, table, S, K, np.int64(0), np.int64(1))
         for j in range(rates.shape[0]):
             for k in range(LANES):
                 Y[i, n + j, k] = K[0, rates[j], k]
         for k in range(LANES):
-            _remember_root(S, K, n, k, t[i])
+            remember_root(S, K, n, k, t[i])
             if i == 0:
                 S[ROOT_SLOPE, k] = root_slope
 

@@ -11,10 +11,11 @@ from numba import boolean, float64, int64, types
 
 from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.integrator import FLOW, N_STAGES, N_WORK, OK, Options, Workspace, solve_lanes
+from lgf.solver.kernels.integrator import FLOW, OK, Options, Workspace, solve_lanes
 from lgf.solver.kernels.lanes import load, repeated, store, where
 from lgf.solver.kernels.linear import damped_solve
 from lgf.solver.kernels.machine import LANES, WIDE
+from lgf.solver.kernels.slopes import N_STAGES, N_WORK
 
 _STEP = 1e-6  # of difference quotients, relative
 

@@ -1,0 +1,203 @@
+"""Guesses of the role of a column, from its name and its values: time, experiment, stepping input, measured value."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from lgf.data.levels import jumps_between_levels
+from lgf.data.noise import is_noise_alone
+from lgf.data.observation import LEAST_SAMPLES
+from lgf.data.table import Table
+from lgf.errors import LgfError, quoted
+from lgf.expression.frame import MOST_STATES
+
+_KNOWN_NAMES = {
+    "time": "t time times zeit temps tiempo timestamp date datetime",
+    "unit of time": "ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
+    "month months year years",
+    "input": "f force forcing input excitation load drive driving",
+    "experiment": "experiment exp run trial replicate rep well subject id series group test record",
+    "weight": "weight weights",
+    "row": "index row rows sample samples no nr # n obs id rownames",
+}
+_ROW_NAMES = frozenset({"rownames", "row names", "row_names", "row.names", "unnamed: 0"})  # whatever they hold
+_WELL = re.compile(r"[a-p](0?[1-9]|1[0-9]|2[0-4])")  # of plates with up to 384 wells
+_NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
+
+
+def is_called(name: str, what: str) -> bool:
+    """Whether the name, or the name before a number, is one of this role."""
+    return name in _NAMES[what] or re.sub(r"[ _.-]?[0-9]+$", "", name) in _NAMES[what]
+
+
+def are_replicates(names: list[str]) -> bool:
+    """Whether columns are called like experiments (rep1, rep2), or like more wells of a plate than there are states."""
+    experiments = all(name not in _NAMES["experiment"] and is_called(name, "experiment") for name in names)
+    wells = len(names) > MOST_STATES and all(_WELL.fullmatch(name) for name in names)
+    return len(names) > 1 and (experiments or wells)
+
+
+def guess_time(table: Table, names: list[str], free: list[int]) -> int:
+    """The column of the times; LgfError if no column looks like it."""
+    if len(names) < 2:
+        raise LgfError(f"{table.source} has one column; give a column of times and a column of values.")
+    named = [k for k in free if names[k] in _NAMES["time"]] or [k for k in free if names[k].split("_")[0] == "time"]
+    if named:
+        return next((k for k in named if increases(table, k)), named[0])
+    # S may be seconds or a substrate, min minutes or a minimum: of columns named like a unit, time increases.
+    units = [k for k in free if names[k] in _NAMES["unit of time"]]
+    rising = [k for k in free if table.is_numeric(k) and increases(table, k)]
+    rising.sort(key=lambda k: counts_rows(table, names, k))
+    candidates = [k for k in units if increases(table, k)] + rising + units
+    if not candidates or counts_rows(table, names, candidates[0]):
+        # Experiments below each other: time rises in each, while the rows are numbered through.
+        repeated = [k for k in free if table.is_numeric(k) and _label_of(table, k, free, in_blocks=True) is not None]
+        repeated.sort(key=lambda k: len(np.unique(table.columns[k])))  # experiments often have their times in common
+        candidates = repeated[:1] + candidates
+    if candidates:
+        return candidates[0]
+    if sum(name.startswith("column ") for name in names) > len(names) / 2:  # a title was taken for the header
+        raise LgfError(
+            f"no column of {table.source} looks like time, and its header {quoted(table.names[0])} names "
+            f"{sum(not name.startswith('column ') for name in names)} of {len(names)} columns; delete the lines above "
+            "the line that names the columns."
+        )
+    raise LgfError(
+        f"no column of {table.source} looks like time; name it, the columns are "
+        f"{', '.join(map(quoted, table.names[:12]))}."
+    )
+
+
+def increases(table: Table, position: int) -> bool:
+    """Whether the numbers of the column rise from row to row; text, as of dates, counts as rising."""
+    column = table.columns[position]
+    return column.dtype.kind != "f" or _rises(column)
+
+
+def _rises(times: np.ndarray) -> bool:
+    present = times[~np.isnan(times)]
+    return len(present) > 0 and bool(np.all(np.diff(present) > 0))
+
+
+def guess_experiment(table: Table, names: list[str], time: int, free: list[int]) -> tuple[int, ...]:
+    """The columns that tell experiments apart; none if no column looks like it.
+
+    A column is taken by its name. If time does not increase in its experiments, the others of such names are asked, all
+    of them together, and then each other column beside it: the plate beside the well.
+    """
+    named = tuple(k for k in free if names[k] in _NAMES["experiment"])
+    if not named:
+        column = _label_of(table, time, free)
+        return () if column is None else (column,)
+    pairs = [tuple(sorted((named[0], k))) for k in free if k not in named]
+    for columns in (*((k,) for k in named), named, *pairs):
+        groups = table.groups(columns).values()
+        if len(groups) <= len(table) / LEAST_SAMPLES and all(_rises(table.columns[time][rows]) for rows in groups):
+            return columns
+    return named[:1]
+
+
+def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False) -> int | None:
+    """The column with the fewest different entries in each of whose groups of rows the time increases, or None.
+
+    With `in_blocks` the rows of each group must stand together.
+    """
+    t = table.columns[time]
+    if t.dtype.kind != "f" or np.any(np.isnan(t)) or increases(table, time):
+        return None
+    labels: list[tuple[int, int]] = []
+    for k in free:
+        if k == time:
+            continue
+        _, group = np.unique(np.asarray(table.columns[k], str), return_inverse=True)
+        sizes = np.bincount(group)
+        if not 2 <= len(sizes) <= len(t) / LEAST_SAMPLES:
+            continue
+        if in_blocks and np.count_nonzero(np.diff(group)) != len(sizes) - 1:
+            continue
+        order = np.argsort(group, kind="stable")
+        steps, same = np.diff(t[order]), np.diff(group[order]) == 0
+        if np.all(steps[same] > 0):
+            labels.append((len(sizes), k))
+    return min(labels)[1] if labels else None
+
+
+def counts_rows(table: Table, names: list[str], position: int) -> bool:
+    """Whether the column only counts the rows, of the table or of each experiment, as an index or a cycle number."""
+    named = not _NAMES["row"].isdisjoint(re.split(r"[ _.]+", names[position]))
+    called = named or re.fullmatch(r"(column \d+|unnamed: \d+|)", names[position])
+    if not called or not table.is_numeric(position) or len(table) == 0:
+        return False
+    column = table.columns[position]
+    steps = np.diff(column)
+    anew = (column[1:] == column[0]) & (steps < 0.0)
+    return bool(column[0] in (0.0, 1.0) and np.all((steps == 1.0) | anew))
+
+
+def stepping_columns(table: Table, names: list[str], free: list[int], experiment: Sequence[int]) -> tuple[int, ...]:
+    """The columns that jump between levels, as of a switch or a pump; none if no other column could be measured.
+
+    No solution of an equation does that.
+    """
+    numeric = [k for k in free if table.is_numeric(k) and not counts_rows(table, names, k)]
+    numeric = [k for k in numeric if names[k] not in _NAMES["experiment"] and not is_called(names[k], "weight")]
+    moving = [
+        k for k in numeric if any(len(np.unique(own[~np.isnan(own)])) > 1 for own in _parts(table, k, experiment))
+    ]
+    stepping = tuple(k for k in moving if jumps_between_levels(_parts(table, k, experiment)))
+    return stepping if len(stepping) < len(moving) else ()
+
+
+def guess_values(
+    table: Table, names: list[str], free: list[int], experiment: Sequence[int], notes: list[str]
+) -> tuple[int, ...]:
+    """Every column of numbers that is not empty, a covariate or noise, counts no rows and names no experiments."""
+    numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
+    called = _NAMES["experiment"] | _ROW_NAMES
+    labels = [k for k in numeric if counts_rows(table, names, k) or names[k] in called]
+    constant = [
+        k for k in numeric
+        if k not in labels and (is_covariate(table, k, experiment) or _has_one_value(table.columns[k]))
+    ]  # fmt: skip
+    values = tuple(k for k in numeric if k not in (*labels, *constant))
+    noise = [k for k in values if is_noise_alone(_parts(table, k, experiment))]
+    if len(noise) < len(values):
+        values = tuple(k for k in values if k not in noise)
+    else:
+        noise = []
+    if not values:
+        values, constant = tuple(k for k in numeric if k not in labels) or tuple(numeric[:1]), []
+    if not values:
+        if free:
+            table.numbers(free[0])
+        raise LgfError(f"{table.source} has no column of numbers beside time; give one with the measured values.")
+    notes.append(f"Measured: column {', '.join(quoted(table.names[k]) for k in values)} (guessed).")
+    where = " within an experiment" if experiment else ""
+    notes += [f"Not used: column {quoted(table.names[k])}, which does not change{where}." for k in constant]
+    notes += [
+        f"Not used: column {quoted(table.names[k])}, which looks like noise alone; name it if it is a state (--value) "
+        "or an input (--forcing-column)."
+        for k in noise
+    ]
+    unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant, *noise)]
+    if unused:
+        notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")
+    return values
+
+
+def is_covariate(table: Table, position: int, experiment: Sequence[int]) -> bool:
+    """Whether the column has one value in every experiment but not the same in all, as the dose of a subject has."""
+    if not experiment:
+        return False
+    values = [np.unique(own[~np.isnan(own)]) for own in _parts(table, position, experiment)]
+    return all(len(own) <= 1 for own in values) and len(np.unique(np.concatenate(values))) > 1
+
+
+def _has_one_value(column: np.ndarray) -> bool:
+    return len(np.unique(column[~np.isnan(column)])) == 1
+
+
+def _parts(table: Table, position: int, experiment: Sequence[int]) -> list[np.ndarray]:
+    """The values of a column, experiment by experiment."""
+    return [table.columns[position][rows] for rows in table.groups(experiment).values()]
