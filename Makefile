@@ -34,7 +34,8 @@ docs: $(READY)
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('Python 3.11 or later is needed; say make PYTHON=...') if sys.version_info < (3, 11) else 0"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app]"
+	# what is imported is compiled to bytecode then; all of it beforehand takes half of the installation
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e ".[app]"
 	touch $(INSTALLED)
 
 $(READY): $(INSTALLED)
