@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,10 @@ def examine(door: Door, seed: int, start: int, stop: int, watch: Watch, at: Any 
         if at is not None:
             at.value = index
         made = door.input(seed, index)
-        outcome = examined(lambda: door.enter(made, folder), door.refusals, door.limit, watch, at is not None)  # noqa: B023
+        once = partial(examined, partial(door.enter, made, folder), door.refusals, door.limit, watch, at is not None)
+        outcome = once()
+        if outcome.seconds > door.limit:  # it may have imported a module
+            outcome = once()
         tally.inputs += 1
         tally.accepted += outcome.status == "accepted"
         tally.refused += outcome.status == "refused"

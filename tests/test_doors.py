@@ -100,6 +100,18 @@ def test_a_planted_fault_is_told(name, watch, scratch):
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
 
 
+def test_an_import_is_not_the_fault_of_the_input_that_comes_first(watch):
+    def enter(text, folder):
+        if not seen:
+            seen.append(text)
+            slow(text, folder)
+
+    seen = []
+    tally = through(enter, watch)
+    assert (tally.accepted, tally.faults) == (3, {})
+    assert seen
+
+
 def test_what_is_allowed_is_no_fault(watch):
     assert through(lambda text, folder: (folder / "own").write_text("x"), watch).accepted == 3
     assert through(lambda text, folder: Path(__file__).read_text(), watch).accepted == 3
