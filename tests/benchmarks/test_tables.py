@@ -99,7 +99,7 @@ def test_the_paper_stands_beside_its_own_figures_and_the_ladder_on_common_runs(t
     assert section(tmp_path) == ""
     paper = Options("b3", "b3", "paper")
     for seed, u in ((0, 0.1), (1, 0.3)):
-        append(tmp_path / "a.jsonl", _line("b3/duffing", seed, 1.0, u, seed == 1, "exact", paper))
+        append(tmp_path / "a.jsonl", _line("b3/duffing", seed, 1.0 + seed, u, seed == 1, "exact", paper))
     (row,) = by_problem("b3", tmp_path)
     assert row["errors"] == pytest.approx([0.2, 0.4])
     assert (row["seeds"], row["exact"], row["stated"]) == (2, 1, [0.278, 0.237, 0.288])
@@ -113,6 +113,7 @@ def test_the_paper_stands_beside_its_own_figures_and_the_ladder_on_common_runs(t
     assert of_rungs == [("paper", 1, 0.1), ("smoothing", 1, 0.4), ("fit", 1, 0.1)]
     (means,) = by_benchmark(tmp_path)
     assert (means["problems"], means["runs"], means["exact"]) == (1, 2, 1)
+    assert (means["errors"][0], means["best"][0]) == pytest.approx((0.2, 0.1))
     assert means["stated"] == pytest.approx([0.278, 0.237, 0.288])
     assert figures.ladder_drawn(tmp_path, tmp_path / "out").stat().st_size > 5_000
     assert "0.2780" in section(tmp_path)
