@@ -418,6 +418,21 @@ def test_a_column_that_jumps_between_levels_is_an_input(column):
     assert named.observations[0].states == ("pump", "y")
 
 
+@pytest.mark.parametrize("name", ["T_outside", "Ambient temperature", "tamb", "outdoor.temp", "setpoint 2"])
+def test_what_the_system_does_not_change_is_an_input_beside_a_switch(name):
+    t = np.linspace(0.0, 10.0, 60)
+    columns = {"t": t, "room": np.cos(t), name: np.sin(t), "heater": (t % 2.0 > 1.0) * 1.0}
+    reading = read_observations(columns)
+    (observation,) = reading.observations
+    assert observation.states == ("u",)
+    assert len(observation.inputs) == 2
+    assert any(note.startswith(f"Column {name!r} is a known input, guessed from its name;") for note in reading.notes)
+    assert any(note.startswith("Column 'heater' is a known input, guessed from its jumps") for note in reading.notes)
+    alone = read_observations({"t": t, name: np.sin(t), "site": ["a"] * 60})
+    assert alone.observations[0].states == ("u",)
+    assert not alone.observations[0].inputs
+
+
 @pytest.mark.parametrize("column", STATES.values(), ids=STATES.keys())
 def test_a_column_that_does_not_jump_between_levels_is_a_state(column):
     t = np.linspace(0.0, 10.0, 60)

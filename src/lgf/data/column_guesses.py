@@ -17,6 +17,7 @@ _KNOWN_NAMES = {
     "unit of time": "ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
     "month months year years",
     "input": "f force forcing input excitation load drive driving",
+    "surroundings": "ambient amb tamb exterior insolation irradiance outdoor outdoors outside setpoint solar weather",
     "experiment": "experiment exp run trial replicate rep well subject id series group test record",
     "weight": "weight weights",
     "row": "index row rows sample samples no nr # n obs id rownames",
@@ -29,6 +30,11 @@ _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()
 def is_called(name: str, what: str) -> bool:
     """Whether the name, or the name before a number, is one of this role."""
     return name in _NAMES[what] or re.sub(r"[ _.-]?[0-9]+$", "", name) in _NAMES[what]
+
+
+def is_input(name: str) -> bool:
+    """Whether the name is one of an input, or a word in it tells of something that the system does not change."""
+    return is_called(name, "input") or not _NAMES["surroundings"].isdisjoint(re.split(r"[ _.-]+", name))
 
 
 def are_replicates(names: list[str]) -> bool:
@@ -158,7 +164,7 @@ def guess_values(
     labels = [k for k in numeric if counts_rows(table, names, k) or names[k] in called]
     constant = [
         k for k in numeric
-        if k not in labels and (is_covariate(table, k, experiment) or _has_one_value(table.columns[k]))
+        if k not in labels and (is_covariate(table, k, experiment) or has_one_value(table.columns[k]))
     ]  # fmt: skip
     values = tuple(k for k in numeric if k not in (*labels, *constant))
     noise = [k for k in values if is_noise_alone(_parts(table, k, experiment))]
@@ -194,7 +200,8 @@ def is_covariate(table: Table, position: int, experiment: Sequence[int]) -> bool
     return all(len(own) <= 1 for own in values) and len(np.unique(np.concatenate(values))) > 1
 
 
-def _has_one_value(column: np.ndarray) -> bool:
+def has_one_value(column: np.ndarray) -> bool:
+    """Whether all numbers of the column are the same."""
     return len(np.unique(column[~np.isnan(column)])) == 1
 
 

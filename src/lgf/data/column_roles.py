@@ -12,9 +12,11 @@ from lgf.data.column_guesses import (
     guess_experiment,
     guess_time,
     guess_values,
+    has_one_value,
     increases,
     is_called,
     is_covariate,
+    is_input,
     stepping_columns,
 )
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_name
@@ -83,32 +85,21 @@ def guess_roles(
         if labels:
             together = f"Columns {called} together tell" if len(labels) > 1 else f"Column {called} tells"
             notes.append(f"{together} the experiments apart (guessed).")
-    guesses = {
-        what: [k for k in free if is_called(names[k], what) and table.is_numeric(k)] for what in ("input", "weight")
-    }
-    guesses["input"] = list({names[k]: k for k in reversed(guesses["input"])}.values())[::-1]  # one of each name
-    rest = [k for k in free if k not in guesses["input"]]
-    if not inputs and guesses["input"] and (values is not None or rest):
-        inputs, free = tuple(guesses["input"]), rest
-        notes += [
-            f"Column {quoted(table.names[k])} is a known input, guessed from its name; if it is a state, name every "
-            "measured column (--value, or its role on the page)."
-            for k in inputs
-        ]
-    if not inputs and values is None and not wide:
-        inputs = stepping_columns(table, names, free, labels)
-        free = [k for k in free if k not in inputs]
-        notes += [
-            f"Column {quoted(table.names[k])} is a known input, guessed from its jumps between levels; if it is a "
-            "state, name every measured column (--value, or its role on the page)."
-            for k in inputs
-        ]
-    others = [
-        k for k in free if table.is_numeric(k) and k not in guesses["weight"] and not counts_rows(table, names, k)
-    ]
+    numeric = [k for k in free if table.is_numeric(k)]
+    weights = [k for k in numeric if is_called(names[k], "weight")]
+    if not inputs:
+        moving = [k for k in numeric if not has_one_value(table.columns[k])]
+        named = list({names[k]: k for k in reversed(moving) if is_input(names[k])}.values())[::-1]  # one of each name
+        if named and (values is not None or len(named) < len(numeric)):
+            inputs, free = tuple(named), [k for k in free if k not in named]
+            notes += [_input_note(table, k, "name") for k in named]
+        stepping = () if values is not None or wide else stepping_columns(table, names, free, labels)
+        inputs, free = (*inputs, *stepping), [k for k in free if k not in stepping]
+        notes += [_input_note(table, k, "jumps between levels") for k in stepping]
+    others = [k for k in free if table.is_numeric(k) and k not in weights and not counts_rows(table, names, k)]
     beside = any(not is_covariate(table, k, labels) for k in others)
-    if positions["weight"] is None and guesses["weight"] and (values is not None or beside):
-        positions["weight"] = guesses["weight"][0]
+    if positions["weight"] is None and weights and (values is not None or beside):
+        positions["weight"] = weights[0]
         free.remove(positions["weight"])
         notes.append(f"Column {quoted(table.names[positions['weight']])} is the weight (guessed).")
     guessed = values is None
@@ -145,6 +136,13 @@ def guess_roles(
         time_position, values, variables, tuple(zip(input_names, inputs, strict=True)), labels,
         positions["weight"], tuple(notes), clock, wide,
     )  # fmt: skip
+
+
+def _input_note(table: Table, position: int, what: str) -> str:
+    return (
+        f"Column {quoted(table.names[position])} is a known input, guessed from its {what}; if it is a state, name "
+        "every measured column (--value, or its role on the page)."
+    )
 
 
 def time_and_others(table: Table, time: ColumnName | None = None) -> tuple[int, int | None, list[int]]:
