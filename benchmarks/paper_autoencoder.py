@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.checked_decoding import checked_share
 from benchmarks.surroundings import ROOT, machine, versions
 from lgf.grammar import load_grammar
 from lgf.latent.autoencoder import design
 from lgf.latent.metrics import exact_share
+from lgf.latent.sequence_autoencoder import SequenceAutoencoder
 from lgf.training.progress import Progress
 from lgf.training.recipe import Recipe, load_recipe
 from lgf.training.stage_times import FILE, StageTimes
@@ -74,12 +76,14 @@ def measured(recipe: Recipe, out: Path, train: bool = True) -> dict[str, Any]:
     half = {name: value.astype(np.float16).astype(np.float32) for name, value in trained.weights.items()}
     rows = np.asarray(corpus.derivations, dtype=np.int64)
     stored = design(grammar, recipe.autoencoder, rows).with_weights(half)
+    assert isinstance(stored, SequenceAutoencoder)
     epochs = [json.loads(line) for line in curve.read_text().splitlines()]
     return {
         "recipe": asdict(recipe.autoencoder),
         "sentences": len(corpus),
         "unseen": n_held_out,
         "exact_reconstruction": exact_share(stored, rows[-n_held_out:]),
+        "exact_reconstruction_checked": checked_share(stored, rows[-n_held_out:]),
         "exact_reconstruction_seen": exact_share(stored, rows[:SEEN]),
         "weights_bytes": sum(2 * value.size for value in half.values()),
         "seconds": times.seconds(),
