@@ -26,10 +26,45 @@ def times(cells, **more):
     ["3.5.2026 8:00:00,0", "3.5.2026 8:00:30,0", "3.5.2026 20:00:00,0", "4.5.2026 8:00:00,0"],
     ["13/05/2026 08:00:00", "13/05/2026 08:00:30", "13/05/2026 20:00:00", "14/05/2026 08:00:00"],
     ["5/13/2026 8:00:00 AM", "5/13/2026 8:00:30 AM", "5/13/2026 8:00:00 PM", "5/14/2026 8:00:00 AM"],
+    ["13/05/26 08:00:00", "13/05/26 08:00:30", "13/05/26 20:00:00", "14/05/26 08:00:00"],
+    ["31-03-26 08:00:00", "31-03-26 08:00:30", "31-03-26 20:00:00", "01-04-26 08:00:00"],
+    ["26-05-31 08:00:00", "26-05-31 08:00:30", "26-05-31 20:00:00", "26-06-01 08:00:00"],
+    ["2026/5/3 08:00:00", "2026/05/03 08:00:30", "2026/05/03 20:00:00", "2026/05/04 08:00:00"],
+    ["2026-05-03 08:00:00,0", "2026-05-03 08:00:30,0", "2026-05-03 20:00:00,0", "2026-05-04 08:00:00,0"],
+    ["03-May-2026 08:00:00", "03-May-2026 08:00:30", "03-May-2026 20:00:00", "04-May-2026 08:00:00"],
+    ["3 May 26 08:00", "3 May 26 08:00:30", "3 May 26 20:00", "4 May 26 08:00"],
+    ["May 3, 2026 8:00:00 AM", "May 3, 2026 8:00:30 AM", "May 3, 2026 8:00:00 PM", "May 4, 2026 8:00:00 AM"],
+    ["03/May/2026:08:00:00", "03/May/2026:08:00:30", "03/May/2026:20:00:00", "04/May/2026:08:00:00"],
+    ["20260503T080000", "20260503T080030", "20260503T200000", "20260504T080000"],
+    [20260503080000, 20260503080030, 20260503200000, 20260504080000],
+    [1777795200, 1777795230, 1777838400, 1777881600],
     ["12-31-2026, 8:00:00 am", "12-31-2026, 8:00:30 am", "12-31-2026, 8:00:00 pm", "01-01-2027, 8:00:00 am"],
 ])  # fmt: skip
 def test_the_same_times_in_many_spellings(cells):
     assert times(cells) == [0.0, 30.0, 43_200.0, 86_400.0]
+
+
+def test_days_without_marks_are_dates_and_not_numbers():
+    assert times([20260228, 20260301, 20260302, 20260303]) == [0.0, 86_400.0, 172_800.0, 259_200.0]
+    assert times([20260228, 20260229, 20260230, 20260231]) == [20260228, 20260229, 20260230, 20260231]
+
+
+def test_a_clock_goes_on_past_midnight():
+    reading = read_observations({"time": ["23:59:00", "23:59:30", "00:00:00", "00:01:00"], "u": U})
+    assert reading.observations[0].t.tolist() == [86_340.0, 86_370.0, 86_400.0, 86_460.0]
+    assert any("goes on past midnight" in note for note in reading.notes)
+    with pytest.raises(LgfError, match="time goes back from 36000 to 0"):
+        times(["9:00:00", "10:00:00", "0:00:00", "1:00:00"])
+
+
+def test_a_row_without_a_date_and_without_values_is_left_out():
+    table = {"time": ["3.5.2026", "4.5.2026", "5.5.2026", ""], "u": [1.0, 2.0, 4.0, ""]}
+    assert read_observations(table).observations[0].t.tolist() == [0.0, 86_400.0, 172_800.0]
+
+
+def test_short_years_that_may_be_days_are_an_error():
+    with pytest.raises(LgfError, match="may have the day, the month or the year first \\(05-03-06\\)"):
+        times(["05-03-06", "06-03-06", "07-04-06", "08-05-06"])
 
 
 def test_midnight_is_twelve_in_the_morning():
@@ -45,9 +80,10 @@ def test_dates_of_one_day_are_the_same_with_day_or_month_first():
 @pytest.mark.parametrize(
     "clock", [["23:59:00", "23:59:30", "00:00:00", "00:01:00"], ["23:58", "23:59", "0:00", "0:30"]]
 )
+@pytest.mark.parametrize("day", ["2026-05-03 2026-05-04", "03-May-26 04-May-26", "2026/5/3 2026/5/4"])
 @pytest.mark.parametrize("first", ["day", "clock"])
-def test_days_and_the_time_of_day_may_stand_in_two_columns(clock, first):
-    day = ["2026-05-03", "2026-05-03", "2026-05-04", "2026-05-04"]
+def test_days_and_the_time_of_day_may_stand_in_two_columns(clock, first, day):
+    day = np.repeat(day.split(), 2)
     columns = {"date": day, "time": clock} if first == "day" else {"time": clock, "date": day}
     reading = read_observations({**columns, "u": U})
     expected = [0.0, 30.0, 60.0, 120.0] if len(clock[0]) == 8 else [0.0, 60.0, 120.0, 1920.0]

@@ -1,22 +1,22 @@
 """Times of a table as numbers: plain numbers, clocks such as 0:03:00, and dates in the ways that people write them."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
+from lgf.data.dates import compact_dates, not_a_time, read_dates
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
 
-_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
 _SHORT_CLOCK = re.compile(r"(\d+):([0-5]\d)")  # h:mm or m:ss; beside a date it is h:mm
-_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}([./-])\d{1,2}\1\d{4}")
-_ZONE = re.compile(r":\d\d(\.\d+)?\s*(Z|[+-]\d\d:?\d\d)\s*$")
-_DATE = re.compile(
-    r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4})"
-    r"(?:,?[ T]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<rest>\d\d(?:[.,]\d+)?))?\s*(?P<half>[AaPp][Mm])?)?"
+_DAY = re.compile(
+    r"\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(\d{4}|\d\d)|\d{1,2}[ -][A-Za-z]{3,9}[ -](\d{4}|\d\d)"
 )
+_LATE, _EARLY = 18 * 3600.0, 6 * 3600.0  # seconds of a day: from after the one to before the other is past midnight
+_UNIX = (1e9, 2.5e9)  # seconds since 1970, of the years 2001 to 2049
 
 
 def times_as_numbers(t: Any) -> Any:
@@ -64,18 +64,22 @@ def read_times(table: Table, position: int, clock: int | None, one_experiment: b
     """
     column, name = table.columns[position], quoted(table.names[position])
     if table.is_numeric(position):
-        return table.numbers(position), []
+        return _plain_times(table.numbers(position), name)
     if _begins(table, position, _SHORT_CLOCK):
         raise LgfError(
             f"the times in {name} of {table.source} may be hours:minutes or minutes:seconds ({column[0]}); write them "
             f"as hours:minutes:seconds, such as {column[0]}:00."
         )
     if _begins(table, position, _CLOCK):
-        return _clock_seconds(table, position), [f"The times in {name} are hours:minutes:seconds; t counts seconds."]
-    dates, order = _dates(table, position)
+        seconds, past = _clock_seconds(table, position), ""
+        if one_experiment and np.any(_midnights(seconds)):
+            seconds[1:] += 86_400.0 * np.cumsum(_midnights(seconds))
+            past = " and goes on past midnight"
+        return seconds, [f"The times in {name} are hours:minutes:seconds; t counts seconds{past}."]
+    dates, order = read_dates(table, position)
     if dates is None:
         return table.numbers(position), []  # it says what is wrong
-    seconds = (dates - dates[0]) / np.timedelta64(1, "s")
+    seconds = _seconds(dates)
     beside = ""
     if clock is not None:
         of_day = _clock_seconds(table, clock)
@@ -97,77 +101,31 @@ def _clock_seconds(table: Table, position: int) -> np.ndarray:
     for row, cell in enumerate(table.columns[position]):
         found = pattern.fullmatch(str(cell).strip())
         if found is None:
-            raise _no_time(table, position, row, f"a time such as {table.columns[position][0]}")
-        hours, minutes, *rest = map(float, found.groups())
+            raise not_a_time(table, position, row, f"a time such as {table.columns[position][0]}")
+        hours, minutes, *rest = (float(part.replace(",", ".")) for part in found.groups())
         seconds[row] = 3600 * hours + 60 * minutes + sum(rest)
     return seconds
 
 
-def _dates(table: Table, position: int) -> tuple[np.ndarray | None, str]:
-    """(the dates of a column, or None if they are none; what stands first in them, where that had to be found out)."""
-    column = table.columns[position]
-    if _begins(table, position, _DATE):
-        dates, first = _written_dates(table, position)
-        return dates, f", {first} first"
-    if column.dtype.kind in "Mm":
-        return column, ""
-    try:
-        return np.array([_without_zone(str(cell)) for cell in column], dtype="datetime64[us]"), ""
-    except ValueError:
-        return None, ""
+def _midnights(seconds: np.ndarray) -> np.ndarray:
+    """Whether midnight lies between each time of day and the next."""
+    return (seconds[:-1] >= _LATE) & (seconds[:-1] < 86_400.0) & (seconds[1:] <= _EARLY)
 
 
-def _without_zone(cell: str) -> str:
-    """An instant such as 2026-03-05T08:00:00+01:00 in universal time, without its zone; other cells as they are."""
-    if not _ZONE.search(cell):
-        return cell
-    instant = datetime.fromisoformat(cell.strip())
-    return str(instant.astimezone(UTC).replace(tzinfo=None)) if instant.tzinfo is not None else cell
+def _seconds(dates: np.ndarray) -> np.ndarray:
+    """The seconds from the first date, NaN where there is none."""
+    present = dates[~np.isnat(dates)]
+    return (dates - present[0]) / np.timedelta64(1, "s") if len(present) else np.full(len(dates), np.nan)
 
 
-def _written_dates(table: Table, position: int) -> tuple[np.ndarray, str]:
-    """The dates of a column such as 03.05.2026 08:00:00 or 5/3/2026 8:00 PM, and whether day or month stands first."""
-    column, parts = table.columns[position], []
-    for row, cell in enumerate(column):
-        found = _DATE.fullmatch(str(cell).strip())
-        if found is None:
-            raise _no_time(table, position, row, f"a date such as {column[0]}")
-        parts.append(found)
-    readings = {"day": _instants(parts, "first", "second")}
-    if parts[0]["mark"] != ".":  # with dots the day stands first wherever such dates are in use
-        readings["month"] = _instants(parts, "second", "first")
-    possible = {first: dates for first, dates in readings.items() if dates is not None}
-    if not possible:
-        row = next(i for i, part in enumerate(parts) if _instants([part], "first", "second") is None)
-        raise _no_time(table, position, row, "a date of the calendar")
-    dates, *others = possible.values()
-    if any(not np.array_equal(dates - dates[0], other - other[0]) for other in others):
-        raise LgfError(
-            f"the dates in {quoted(table.names[position])} of {table.source} may have the day or the month first "
-            f"({column[0]}); write them as year-month-day, such as {str(dates[0])[:10]}."
-        )
-    return dates, " or ".join(possible)
-
-
-def _instants(parts: list[re.Match[str]], day: str, month: str) -> np.ndarray | None:
-    """The instants, read with the day and the month in these places; None if one of them does not exist."""
-    instants = np.empty(len(parts), dtype="datetime64[us]")
-    for i, part in enumerate(parts):
-        hour, minute = int(part["hour"] or 0), int(part["minute"] or 0)
-        if part["half"] is not None:
-            hour = hour % 12 + 12 * (part["half"].lower() == "pm")
-        seconds = 3600 * hour + 60 * minute + float((part["rest"] or "0").replace(",", "."))
-        try:
-            date = np.datetime64(f"{part['year']}-{int(part[month]):02d}-{int(part[day]):02d}", "us")
-        except ValueError:
-            return None
-        instants[i] = date + np.timedelta64(round(1e6 * seconds), "us")
-    return instants
-
-
-def _no_time(table: Table, position: int, row: int, expected: str) -> LgfError:
-    cell = quoted(str(table.columns[position][row]))
-    return LgfError(
-        f"column {quoted(table.names[position])} of {table.source} holds {cell} ({table.place(row)}), "
-        f"which is not {expected}; correct it, or delete the line."
-    )
+def _plain_times(t: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
+    """The numbers as times, and notes; dates such as 20260305 in seconds and Unix times, both from the first one."""
+    dates = compact_dates(t)
+    if dates is not None:
+        return _seconds(dates), [f"The times in {name} are dates, year first; t counts seconds from the first one."]
+    present = t[~np.isnan(t)]
+    for scale in (1.0, 1e3, 1e6, 1e9):
+        if len(present) and scale * _UNIX[0] < np.min(present) and np.max(present) < scale * _UNIX[1]:
+            note = f"The times in {name} are counted from a date long ago; t counts from the first one, in their unit."
+            return t - present[0], [note]
+    return t, []
