@@ -369,6 +369,7 @@ TABLES = {
     "no such column": table("t,u\n0,1\n1,2\n", value="x"),
     "two of a name": table("t,u,u\n0,1,1\n1,2,2\n", value="u"),
     "two roles": table("t,u\n0,1\n1,2\n", value="t", time="t"),
+    "decimal commas": table("t,u\n0,0,1,5\n0,1,2,5\n0,2,3,5\n"),
     "short clock": table("t,u\n8:00,1\n8:01,2\n"),
     "bad clock": table("t,u\n8:00:00,1\nnoon,2\n"),
     "day or month": table("t,u\n3/5/2026,1\n4/5/2026,2\n5/6/2026,3\n"),

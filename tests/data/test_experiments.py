@@ -36,6 +36,9 @@ FILES = {
     "a trailing delimiter below the header": b"t,u\n" + _text([], ",").replace("\n", ",\n").encode(),
     "one byte for a degree sign": _text(["t,u [\u00b0]"], ",").encode("cp1252"),
     "percent signs": b"t,u\n" + _text([], ",").replace("\n", " %\n").encode(),
+    "exponents of Fortran": _text(["t,u"], ",").replace("\n", "D+00\n").replace("uD+00", "u").encode(),
+    "a last column without cells": _text(["t,u,Comment"], ",").encode(),
+    "the header again at the end": (_text(["t,u"], ",") + "t,u\n").encode(),
     "byte order mark": b"\xef\xbb\xbf" + _text(["t,u"], ",").encode(),
     "UTF-16": _text(["t,u"], ",").encode("utf-16"),
     "comments": _text(["# made by hand", "% really", "", "t,u"], ",").encode(),
@@ -365,7 +368,7 @@ def test_what_is_guessed_from_a_name_is_told_with_a_way_out():
 
 def test_dates_out_of_order_are_told_as_dates():
     table = {"date": ["2001-11-01", "1975-07-01", "1976-01-01", "1980-01-01", "1981-01-01"], "u": [1.0, 2, 3, 4, 5]}
-    with pytest.raises(LgfError, match=r"go back from 2001-11-01 to 1975-07-01 \(row 2\); sort the rows by date"):
+    with pytest.raises(LgfError, match=r"goes back from 2001-11-01 to 1975-07-01 \(row 2\); sort the rows by time"):
         read_observations(table)
 
 
@@ -466,6 +469,47 @@ def test_commas_of_thousands_are_read(tmp_path):
     assert [column.tolist() for column in read_table(tmp_path / "decimals.csv").columns[1:]] == [
         [0.998, 1.002], [1234.5, 1000.0],
     ]  # fmt: skip
+
+
+def test_other_marks_of_thousands_and_of_minus_are_read(tmp_path):
+    cells = ["12'345.5;\u22121,5", "12\u00a0345,5;-1.5", "12 345,5;\u22121.5", "12\u202f345,5;-1,5"]
+    (tmp_path / "numbers.csv").write_text("n;m\n" + "\n".join(cells), encoding="utf-8")
+    assert [column.tolist() for column in read_table(tmp_path / "numbers.csv").columns] == [[12345.5] * 4, [-1.5] * 4]
+
+
+def test_errors_of_spreadsheets_are_missing_values(tmp_path):
+    (tmp_path / "sheet.csv").write_text("t,u\n0,1\n1,#N/A\n2,#DIV/0!\n3,4\n4,---\n5,1.#QNAN\n6,7\n")
+    (observation,) = read_observations(tmp_path / "sheet.csv").observations
+    assert observation.n_samples == 3
+
+
+@pytest.mark.parametrize("name", [
+    "Elapsed Time (s)", "Time elapsed [min]", "Date/Time", "Time Stamp", "t/s", "t_s", "elapsed", "Scan Time", "time.s",
+    "Zeit in s", "Time, s", "LogTime", "Uhrzeit", "Relative Time [s]", "#Time", "unix_time",
+])  # fmt: skip
+def test_a_name_with_a_word_for_time_is_that_of_the_times(name):
+    (observation,) = read_observations({"count": T**2 + 1, name: T, "u": U}).observations
+    assert observation.t.tolist() == T.tolist()
+
+
+def test_a_temperature_is_no_time_and_words_do_not_make_one():
+    assert read_observations({"hours": T, "T": 100 * U[::-1] - 50 * T}).observations[0].t.tolist() == T.tolist()
+    table = {"waiting time": U * np.cos(9 * T), "count": T, "time zone": ["CET"] * 21}
+    assert read_observations(table).observations[0].t.tolist() == T.tolist()
+
+
+def test_days_that_stand_twice_are_the_time_before_the_numbers_of_rows_are():
+    days = np.where(T[5] == T, T[4], T)
+    reading = read_observations({"rownames": np.arange(1, 22), "Days": days, "Weight": 100 * U - 50 * T})
+    assert "Time is column 'Days' (guessed)." in reading.notes
+    assert "Measured: column 'Weight' (guessed)." in reading.notes
+
+
+def test_a_column_is_found_without_its_unit_and_its_number_is_told_as_it_was_typed():
+    table = {"Time [s]": T, "Temp (C)": U}
+    assert read_observations(table, time="time", value="Temp").observations[0].values[:, 0].tolist() == U.tolist()
+    with pytest.raises(LgfError, match="has no value column '7'; its columns are"):
+        read_observations(table, value="7")
 
 
 def test_names_of_rows_are_no_state_even_if_rows_were_sorted():

@@ -14,7 +14,8 @@ from lgf.expression.frame import MOST_STATES
 
 _KNOWN_NAMES = {
     "time": "t time times zeit temps tiempo timestamp date datetime",
-    "unit of time": "ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
+    "word for time": "time times zeit uhrzeit temps tiempo timestamp date datum datetime elapsed logtime epoch",
+    "unit of time": "age ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
     "month months year years",
     "input": "f force forcing input excitation load drive driving",
     "surroundings": "ambient amb tamb exterior insolation irradiance outdoor outdoors outside setpoint solar weather",
@@ -49,17 +50,26 @@ def guess_time(table: Table, names: list[str], free: list[int]) -> int:
     if len(names) < 2:
         raise LgfError(f"{table.source} has one column; give a column of times and a column of values.")
     named = [k for k in free if names[k] in _NAMES["time"]] or [k for k in free if names[k].split("_")[0] == "time"]
-    if named:
-        return next((k for k in named if increases(table, k)), named[0])
-    # S may be seconds or a substrate, min minutes or a minimum: of columns named like a unit, time increases.
+    rising_named = [k for k in named if increases(table, k)]
+    if rising_named:
+        return rising_named[0]
+    # Waiting times are no times of samples: of columns with such a word in their name, time increases.
+    worded = [k for k in free if _has_word_for_time(names[k]) and increases(table, k) and _has_digits(table, k)]
     units = [k for k in free if names[k] in _NAMES["unit of time"]]
+    worded += [k for k in units if increases(table, k)] if named else []  # beside hours, T is a temperature
+    if worded or named:
+        return (worded or named)[0]
+    # S may be seconds or a substrate, min minutes or a minimum: of columns named like a unit, time increases.
     rising = [k for k in free if table.is_numeric(k) and increases(table, k)]
     rising.sort(key=lambda k: counts_rows(table, names, k))
     candidates = [k for k in units if increases(table, k)] + rising + units
+    if candidates and counts_rows(table, names, candidates[0]):
+        candidates = [k for k in units if table.is_numeric(k) and _goes_on(table.columns[k])] + candidates
     if not candidates or counts_rows(table, names, candidates[0]):
         # Experiments below each other: time rises in each, while the rows are numbered through.
         repeated = [k for k in free if table.is_numeric(k) and _label_of(table, k, free, in_blocks=True) is not None]
-        repeated.sort(key=lambda k: len(np.unique(table.columns[k])))  # experiments often have their times in common
+        # Experiments often have their times in common.
+        repeated.sort(key=lambda k: (names[k] not in _NAMES["unit of time"], len(np.unique(table.columns[k]))))
         candidates = repeated[:1] + candidates
     if candidates:
         return candidates[0]
@@ -73,6 +83,24 @@ def guess_time(table: Table, names: list[str], free: list[int]) -> int:
         f"no column of {table.source} looks like time; name it, the columns are "
         f"{', '.join(map(quoted, table.names[:12]))}."
     )
+
+
+def _has_word_for_time(name: str) -> bool:
+    """Whether a word of the name is one for time, or the name is t with a unit of time: elapsed time, t_s, t/s."""
+    words = re.findall(r"[^\W\d_]+", name)
+    t_in_units = len(words) == 2 and words[0] == "t" and words[1] in _NAMES["unit of time"]
+    return t_in_units or not _NAMES["word for time"].isdisjoint(words)
+
+
+def _has_digits(table: Table, position: int) -> bool:
+    """Whether the first cell has a digit, as dates have and time zones do not."""
+    return any(character.isdigit() for character in str(table.columns[position][0]))
+
+
+def _goes_on(times: np.ndarray) -> bool:
+    """Whether the numbers never fall, and rise at times."""
+    present = times[~np.isnan(times)]
+    return len(present) > 1 and present[-1] > present[0] and bool(np.all(np.diff(present) >= 0))
 
 
 def increases(table: Table, position: int) -> bool:

@@ -15,7 +15,11 @@ MOST_BYTES = 200_000_000
 MOST_COLUMNS = 1_000
 MOST_CELLS = 5_000_000  # about 20 s to read
 LONGEST_LINE = 100_000
-MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", ".", "nd"})
+MISSING = frozenset(
+    {"", "nan", "na", "n/a", "n.a.", "null", "none", "-", "--", "---", "?", ".", "nd"}
+    | {"#n/a", "#na", "#div/0!", "#value!", "#num!", "#ref!", "#null!", "#name?"}  # of spreadsheets
+    | {"1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"}  # of programs in C on Windows
+)
 _DELIMITERS = ("\t", ";", ",", "|", " ")
 _COMMENTS = ("#", "%", "//")
 _PERCENT = re.compile(r"(.*\d)\s*%")
@@ -23,6 +27,8 @@ _THOUSANDS = (  # 1,234,567 and 1,234.5; 1.234.567 and 1.234,5. Of 1,234 alone t
     (re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+|,\d{3})"), ",", "."),
     (re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+|\.\d{3})"), ".", ","),
 )
+_SPACED = re.compile(r"[+-]?\d{1,3}(['\u2019 \u00a0\u2009\u202f]\d{3})+([.,]\d+)?")  # 12'345.6, and 12 345,6
+_FORTRAN = re.compile(r"([+-]?\d+\.?\d*)[dD]([+-]?\d+)")  # 1.5D+02
 _THOUSAND = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line that tells Excel the delimiter
 _MOST_LINES_ABOVE = 100  # of the table, as loggers and oscilloscopes write them
@@ -72,19 +78,28 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
     numbers = [number for number, _ in lines]
     above = _lines_above(rows)
     if above:
+        _check_decimal_commas(rows[above - 1], rows[above:], delimiter, name)
         notes.append(f"Lines above the table were left out, up to line {numbers[above - 1]}.")
         rows, numbers = rows[above:], numbers[above:]
     rows[0] = _full_header(rows)
     names, skipped, header_notes = _header(rows, comments, delimiter)
     notes += header_notes
-    rows, numbers = rows[skipped:], numbers[skipped:]
+    header, rows, numbers = rows[:skipped], rows[skipped:], numbers[skipped:]
+    again = [number for row, number in zip(rows, numbers, strict=True) if row in header[:1]]
+    if again:
+        notes.append(f"The header that stands again in line {again[0]} was left out.")
+        kept = [(row, number) for row, number in zip(rows, numbers, strict=True) if row not in header]
+        rows, numbers = [row for row, _ in kept], [number for _, number in kept]
+    if all(len(row) == len(names) - 1 for row in rows):  # a named last column without a cell, as LabVIEW's comments
+        rows = [[*row, ""] for row in rows]
     if not rows:
         raise LgfError(f"{name} has a header but no rows of numbers; add the samples below it.")
     for row, number in zip(rows, numbers, strict=True):
         if len(row) != len(names):
             raise LgfError(
                 f"line {number} of {name} has {len(row)} cell{'s' * (len(row) != 1)} but the table has "
-                f"{len(names)} column{'s' * (len(names) != 1)}; leave a missing cell empty, but keep its delimiter."
+                f"{len(names)} column{'s' * (len(names) != 1)}; leave a missing cell empty, but keep its delimiter, "
+                "or delete the line."
             )
     if len(names) > MOST_COLUMNS:
         raise LgfError(
@@ -96,22 +111,34 @@ def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
 def to_number(cell: str) -> float | None:
     """The number in a cell, NaN if it is missing, None if it is text.
 
-    >>> to_number("1,5"), to_number("12 %"), to_number("1,234,567.5"), to_number("1.234,5")
-    (1.5, 12.0, 1234567.5, 1234.5)
+    >>> to_number("1,5"), to_number("12 %"), to_number("1,234,567.5"), to_number("1.234,5"), to_number("1'234.5")
+    (1.5, 12.0, 1234567.5, 1234.5, 1234.5)
     """
     text = cell.strip()
     if text.lower() in MISSING:
         return float("nan")
+    if "_" in text:  # float() takes 1_000, which no instrument writes
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return _written_number(text)
+
+
+def _written_number(text: str) -> float | None:
+    """The number with a percent sign, marks of thousands, a decimal comma or another sign of minus; None for text."""
+    text = text.replace("\u2212", "-")
     percent = _PERCENT.fullmatch(text)
     if percent is not None:
         text = percent[1]
+    if _SPACED.fullmatch(text):
+        text = re.sub(r"[^\d.,+-]", "", text)
+    text = _FORTRAN.sub(r"\1e\2", text) if _FORTRAN.fullmatch(text) else text
     for pattern, mark, point in _THOUSANDS:
         if pattern.fullmatch(text):
             text = text.replace(mark, "").replace(point, ".")
     if text.count(",") == 1 and "." not in text:
         text = text.replace(",", ".")
-    if "_" in text:  # float() takes 1_000, which no instrument writes
-        return None
     try:
         return float(text)
     except ValueError:
@@ -218,6 +245,17 @@ def _lines_above(rows: list[list[str]]) -> int:
     named = [i for i in range(first, start) if all(rows[i]) and not any(map(_is_number, rows[i]))]
     mixed = any(any(map(_is_number, row)) for row in rows[first:start])
     return named[-1] if named and mixed and start == named[-1] + 1 else first
+
+
+def _check_decimal_commas(header: list[str], rows: list[list[str]], delimiter: str, name: str) -> None:
+    """Raises LgfError if the rows have more cells than the header because their decimal commas are taken for marks."""
+    if delimiter != "," or any(map(_is_number, header)) or not len(header) < len(rows[0]) <= 2 * len(header):
+        return
+    if len(header) > 1 and all(cell.lstrip("+-").isdigit() for row in rows for cell in row):
+        raise LgfError(
+            f"the header of {name} names {len(header)} columns, but its rows have {len(rows[0])} cells without decimal "
+            "points; if they are decimal commas, save the table with semicolons between its cells."
+        )
 
 
 def _misses_one(header: list[str], rows: list[list[str]]) -> bool:

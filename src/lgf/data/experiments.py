@@ -12,6 +12,7 @@ from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_lea
 from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
 from lgf.data.quantities import initial_in_numbers
 from lgf.data.rates import contradicts_rates
+from lgf.data.row_order import in_order, runs_below_each_other
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.data.times import read_times, times_as_numbers
 from lgf.data.wide_table import long_form
@@ -62,43 +63,58 @@ def read_observations(
     roles = guess_roles(table, time, value, derivative, forcing, experiment, weight, by_name, wide)
     if roles.wide:
         table, roles = long_form(table, roles)
-    groups, short = _long_enough(_experiments(table, roles))
     column_unit, unit_notes = column_units(table, roles, units)
-    initials = [_in_numbers(start, roles.variables, column_unit) for start in _initials(initial, len(groups))]
     t, time_notes = read_times(table, roles.time, roles.clock, one_experiment=not roles.experiment)
     values = np.column_stack([table.numbers(k) for k in roles.values])
     inputs = {name: table.numbers(k) for name, k in roles.inputs}
     weights = None if roles.weight is None else table.numbers(roles.weight)
-    observations = []
+    used = [*values.T, *inputs.values(), *(() if weights is None else (weights,))]
+    groups, order_notes = _experiments(table, roles, t, np.all(np.isnan(values), axis=1))
+    groups, short = _long_enough(groups, values)
+    initials = [_in_numbers(start, roles.variables, column_unit) for start in _initials(initial, len(groups))]
+    observations, put_in_order = [], []
     for (name, rows), start in zip(groups.items(), initials, strict=True):
-        rows = rows[~(np.isnan(t[rows]) & np.all(np.isnan(values[rows]), axis=1))]
         measured = _measured(values[rows])
         try:
+            samples, notes = in_order(table, roles.time, t, rows, used)
+            own = np.column_stack([samples.mean(values[:, k]) for k in measured])
+            times = t[samples.rows[samples.starts]]
             observation = Observation(
-                t[rows],
-                values[np.ix_(rows, measured)],
+                times,
+                own,
                 tuple(roles.variables[k] for k in measured),
-                weights=None if weights is None else np.repeat(weights[rows, None], len(measured), axis=1),
+                weights=None if weights is None else np.repeat(samples.mean(weights)[:, None], len(measured), axis=1),
                 initial=start,
-                inputs={name: Forcing.from_samples(t[rows], column[rows]) for name, column in inputs.items()},
+                inputs={name: Forcing.from_samples(times, samples.mean(column)) for name, column in inputs.items()},
                 name=name,
             )
         except LgfError as error:
             raise LgfError(f"experiment {quoted(name)}: {error}" if name else str(error)) from error
         observations.append(observation)
-    notes = [*table.notes, *roles.notes, *time_notes, *unit_notes]
-    notes += [f"Left out: experiment {quoted(name)}, which has {n} samples." for name, n in short.items()]
+        put_in_order += [f"Experiment {quoted(name)}: {note}" if name else note for note in notes]
+    if len(put_in_order) > 3:
+        put_in_order = [put_in_order[0], f"Similar in {len(put_in_order) - 1} more experiments."]
+    notes = [*table.notes, *roles.notes, *time_notes, *order_notes, *put_in_order, *unit_notes, *_notes_on_short(short)]
     if len(groups) > 1:
         notes.append(f"The table holds {len(groups)} experiments.")
     return Reading(tuple(observations), tuple(notes), column_unit)
 
 
-def _long_enough(groups: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def _long_enough(groups: dict[str, np.ndarray], values: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """(the experiments without those of too few samples, the sizes of these); all of them if none is long enough."""
-    short = {name: len(rows) for name, rows in groups.items() if len(rows) < LEAST_SAMPLES}
+    present = ~np.isnan(values)
+    sizes = {name: int(np.max(np.sum(present[rows], axis=0))) for name, rows in groups.items()}
+    short = {name: size for name, size in sizes.items() if size < LEAST_SAMPLES}
     if len(short) == len(groups):
         return groups, {}
     return {name: rows for name, rows in groups.items() if name not in short}, short
+
+
+def _notes_on_short(short: dict[str, int]) -> list[str]:
+    if len(short) > 3:
+        names = ", ".join(map(quoted, list(short)[:3]))
+        return [f"Left out: {len(short)} experiments of fewer than {LEAST_SAMPLES} samples ({names}, ...)."]
+    return [f"Left out: experiment {quoted(name)}, which has {n} sample{'s' * (n != 1)}." for name, n in short.items()]
 
 
 def _measured(values: np.ndarray) -> np.ndarray:
@@ -253,14 +269,21 @@ def _is_list(values: Any) -> bool:
     )
 
 
-def _experiments(table: Table, roles: Roles) -> dict[str, np.ndarray]:
-    """The rows of each experiment by name, in the order of first appearance."""
-    groups = table.groups(roles.experiment)
+def _experiments(
+    table: Table, roles: Roles, t: np.ndarray, without_values: np.ndarray
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """(the rows of each experiment by name, in the order of first appearance, notes); empty rows are left out."""
+    if roles.experiment:
+        groups, notes = table.groups(roles.experiment), []
+    else:
+        groups, notes = runs_below_each_other(table, t)
     if len(groups) > MOST_EXPERIMENTS:
         columns = " and ".join(quoted(table.names[k]) for k in roles.experiment)
         what = f"columns {columns} name" if len(roles.experiment) > 1 else f"column {columns} names"
+        what = what if roles.experiment else f"the times of {table.source} start again and again, as of"
         raise LgfError(f"{what} {len(groups):,} experiments; at most {MOST_EXPERIMENTS:,} are read.")
-    return groups
+    empty = np.isnan(t) & without_values
+    return {name: rows[~empty[rows]] for name, rows in groups.items()}, notes
 
 
 def _in_numbers(initial: Any, measured: Sequence[Variable], units: Mapping[str, str]) -> Any:

@@ -39,7 +39,7 @@ class Observation:
         _check_times(self.t)
         check_shape(self.values.shape, len(self.t))
         set_(self, "columns", _variables(self.columns, self.values.shape))
-        _check_values(self.values)
+        _check_values(self.values, self.columns)
         if self.weights is not None:
             set_(self, "weights", _weights(self.weights, self.values.shape))
         set_(self, "initial", _initial(self.initial, self.states))
@@ -118,7 +118,8 @@ def _check_times(t: np.ndarray) -> None:
     if t.ndim != 1:
         raise LgfError(f"t has shape {t.shape}; give one time per sample.")
     if len(t) < LEAST_SAMPLES:
-        raise LgfError(f"there are {len(t)} samples; at least {LEAST_SAMPLES} are needed.")
+        what = "is 1 sample" if len(t) == 1 else f"are {len(t)} samples"
+        raise LgfError(f"there {what}; at least {LEAST_SAMPLES} are needed.")
     if not np.all(np.isfinite(t)):
         at = int(np.flatnonzero(~np.isfinite(t))[0])
         raise LgfError(f"the time of sample {at + 1} is {t[at]}; every sample needs a finite time.")
@@ -164,15 +165,15 @@ def check_shape(shape: tuple[int, ...], n: int) -> None:
         raise LgfError(f"there are {shape[0]} values but {n} times; give one value per time, NaN where missing.")
 
 
-def _check_values(values: np.ndarray) -> None:
+def _check_values(values: np.ndarray, columns: tuple[Variable, ...]) -> None:
     if np.any(np.isinf(values)):
         row = int(np.flatnonzero(np.any(np.isinf(values), axis=1))[0])
         raise LgfError(f"sample {row + 1} is infinite; remove it or write NaN for a missing value.")
-    for column in range(values.shape[1]):
-        n_present = int(np.count_nonzero(~np.isnan(values[:, column])))
+    for variable, column in zip(columns, values.T, strict=True):
+        n_present = int(np.count_nonzero(~np.isnan(column)))
         if n_present < LEAST_SAMPLES:
             raise LgfError(
-                f"measured column {column + 1} has {n_present} values that are not missing; "
+                f"the measured {variable} has {n_present} value{'s' * (n_present != 1)} not missing; "
                 f"at least {LEAST_SAMPLES} are needed."
             )
     largest = float(np.nanmax(np.abs(values)))

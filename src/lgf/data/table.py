@@ -1,5 +1,6 @@
 """Tables of any kind (files, DataFrames, mappings, arrays) as named columns."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -11,6 +12,8 @@ from lgf.data.delimited_text import read_cells, to_number, with_thousands
 from lgf.errors import LgfError, quoted
 
 _SWITCH = {"on": 1.0, "off": 0.0, "true": 1.0, "false": 0.0}
+
+_UNIT = re.compile(r"[\[(][^\[\]()]*[\])]\s*$")  # at the end of a name
 
 ColumnName = str | int
 """A name, a position counted from 0, or a position counted from 1 written as text."""
@@ -34,15 +37,19 @@ class Table:
         if isinstance(column, str):
             exact = [k for k, name in enumerate(self.names) if name == column]
             loose = [k for k, name in enumerate(self.names) if name.strip().lower() == column.strip().lower()]
-            for matches in (exact, loose):
+            without_unit = [
+                k for k, name in enumerate(self.names)
+                if _UNIT.sub("", name).strip().lower() == column.strip().lower()
+            ]  # fmt: skip
+            for matches in (exact, loose, without_unit):
                 if len(matches) == 1:
                     return matches[0]
                 if len(matches) > 1:
                     raise LgfError(
                         f"{self.source} has {len(matches)} columns named {quoted(column)}; give a position instead."
                     )
-            if column.isascii() and column.isdigit():
-                return self.position(int(column) - 1, what)
+            if column.isascii() and column.isdigit() and 1 <= int(column) <= len(self.names):
+                return int(column) - 1
         elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(self.names):
             return int(column)
         raise LgfError(

@@ -83,14 +83,8 @@ def read_times(table: Table, position: int, clock: int | None, one_experiment: b
     beside = ""
     if clock is not None:
         of_day = _clock_seconds(table, clock)
-        seconds, beside = seconds + (of_day - of_day[0]), f" with the time of day in {quoted(table.names[clock])}"
-    back = np.flatnonzero(np.diff(seconds) < 0)
-    if one_experiment and len(back):
-        row = back[0] + 1
-        raise LgfError(
-            f"the dates in {name} go back from {column[row - 1]} to {column[row]} ({table.place(row)}); sort the "
-            "rows by date, or name the columns that tell experiments apart."
-        )
+        seconds = seconds + of_day
+        seconds, beside = seconds - np.nanmin(seconds), f" with the time of day in {quoted(table.names[clock])}"
     return seconds, [f"The times in {name} are dates{order}{beside}; t counts seconds from the first one."]
 
 
@@ -113,9 +107,9 @@ def _midnights(seconds: np.ndarray) -> np.ndarray:
 
 
 def _seconds(dates: np.ndarray) -> np.ndarray:
-    """The seconds from the first date, NaN where there is none."""
+    """The seconds from the earliest date, NaN where there is none."""
     present = dates[~np.isnat(dates)]
-    return (dates - present[0]) / np.timedelta64(1, "s") if len(present) else np.full(len(dates), np.nan)
+    return (dates - np.min(present)) / np.timedelta64(1, "s") if len(present) else np.full(len(dates), np.nan)
 
 
 def _plain_times(t: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
@@ -127,5 +121,5 @@ def _plain_times(t: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
     for scale in (1.0, 1e3, 1e6, 1e9):
         if len(present) and scale * _UNIX[0] < np.min(present) and np.max(present) < scale * _UNIX[1]:
             note = f"The times in {name} are counted from a date long ago; t counts from the first one, in their unit."
-            return t - present[0], [note]
+            return t - np.min(present), [note]
     return t, []
