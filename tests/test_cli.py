@@ -44,7 +44,7 @@ def test_the_package_runs_as_a_module(monkeypatch, capsys):
 def test_help_and_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"lgf {lgf.__version__}\n"
-    for arguments in ([], ["--help"], ["discover", "--help"], ["models", "--help"]):
+    for arguments in ([], ["--help"], ["-h"], ["discover", "--help"], ["models", "-h"]):
         assert main(arguments) == 0
         assert "Usage: lgf" in capsys.readouterr().out
 
@@ -56,6 +56,7 @@ def test_discover_prints_the_equation_alone_and_writes_a_folder(capsys):
     assert told.out.count("\n") == 1
     assert "run/report.html" in told.err
     assert "<p>Read from decay.csv.</p>" in Path("run/report.html").read_text()
+    assert "Time is column" not in Path("run/report.html").read_text()  # it was named
     written = {p.name for p in Path("run").iterdir()}
     assert written == {
         "run.json", "candidates.jsonl", "front.csv", "equation.json", "equation.tex", "equation.py",
@@ -184,6 +185,22 @@ def test_check(capsys):
     assert "B/1: 9 samples of u from t = 0 to 8." in capsys.readouterr().out
     assert main(["check", "growth"]) == 0
     assert "The table holds 12 experiments." in capsys.readouterr().out
+
+
+def test_what_was_guessed_is_in_the_report_also_after_a_resumption():
+    assert main(["discover", "decay.csv", "--value", "u", "--order", "1", *QUICK, "--out", "run"]) == 0
+    assert "Time is column &#x27;t&#x27; (guessed)." in Path("run/report.html").read_text()
+    Path("run/report.html").unlink()
+    assert main(["discover", "--resume", "run"]) == 0
+    assert "Time is column &#x27;t&#x27; (guessed)." in Path("run/report.html").read_text()
+
+
+def test_an_error_of_the_check_is_said_once(capsys):
+    Path("flat.csv").write_text("t,u\n" + "".join(f"{k},1\n" for k in range(9)))
+    assert main(["check", "flat.csv"]) == 2
+    told = capsys.readouterr()
+    assert "constant" not in told.out
+    assert "constant" in told.err
 
 
 def test_simulate_and_plot(capsys, duffing):

@@ -224,6 +224,11 @@ ESTIMATOR = {
     "predict before the record": lambda: LatentGrammarFlow.load("run").predict([-1.0, 0.0]),
     "score": lambda: LatentGrammarFlow.load("run").score([0.0, 1.0], [1.0]),
     "simulate without the input": lambda: sampled_input().simulate([0.0, 1.0], (0.0, 0.0)),
+    "forcing of a free system": lambda: (
+        LatentGrammarFlow(order=1, max_evaluations=3)
+        .fit(np.linspace(0, 4, 40), np.exp(-np.linspace(0, 4, 40)))
+        .simulate([0.0, 1.0], 1.0, forcing="t")
+    ),
     "simulate at no times": lambda: LatentGrammarFlow.load("run").simulate([1.0, 0.0], (0.0, 0.0)),
     "no Forcing known": lambda: Knowledge(inputs={"F": "sin(t)"}),
     "forced and unforced": lambda: Knowledge(forced=False, inputs={"F": Forcing.from_formula("t")}),

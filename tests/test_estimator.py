@@ -94,6 +94,19 @@ def test_several_experiments_and_pandas(fitted):
     np.testing.assert_allclose(model.predict(T, experiment=1), 6 * np.exp(-0.5 * T), atol=0.05)
 
 
+def test_times_may_be_a_table_of_one_column(fitted):
+    model = clone(fitted).fit(pd.DataFrame({"t": T}), pd.Series(U))
+    assert str(model.equation_) == str(fitted.equation_)
+    assert model.score(pd.DataFrame({"t": T}), U) == fitted.score(T, U)
+
+
+def test_an_equation_is_shown_by_the_text_that_makes_it(fitted):
+    assert repr(fitted.equation_) == f"System.read({fitted.equation_.text!r})"
+    assert System.read(fitted.equation_.text).values == fitted.equation_.values
+    assert "numpy" not in fitted.equation_.python()
+    assert "import numpy as np" in System.read("u' = sin(2*u)").python()
+
+
 def test_forcing_is_shown_on_the_right(duffing):
     equation = duffing.system
     assert str(equation).endswith("= cos(2 t)")

@@ -93,6 +93,12 @@ def test_the_report_names_the_file_that_the_data_came_from(decay):
     assert "<p>Read from a.csv.</p>" in report(replace(decay, request=replace(decay.request, source="a.csv")), IMAGES)
 
 
+def test_the_report_says_how_the_table_was_read(decay):
+    assert "How the table was read" not in report(decay, IMAGES)
+    text = report(replace(decay, request=replace(decay.request, notes=("Column 'Temp [K]' is called u.",))), IMAGES)
+    assert "<p>How the table was read:</p><ul><li>Column &#x27;Temp [K]&#x27; is called u.</li></ul>" in text
+
+
 def test_names_from_the_data_cannot_become_markup(decay):
     hostile = "<script>alert(1)</script>"
     observations = tuple(replace(o, name=hostile) for o in decay.request.problem.observations)

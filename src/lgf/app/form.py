@@ -187,10 +187,10 @@ def read_problem(table: Table, form: Form) -> tuple[Problem, tuple[str, ...]]:
 
 def make_request(table: Table, form: Form) -> Request:
     """The request that the form describes."""
-    problem, _ = read_problem(table, form)
+    problem, notes = read_problem(table, form)
     settings = with_budget(preset_named("default"), form.evaluations, form.seconds)
     start = tuple(text.strip() for text in form.start if text.strip())
-    return Request(problem, grammar_named("standard"), settings, form.seed, start, source=table.source)
+    return Request(problem, grammar_named("standard"), settings, form.seed, start, source=table.source, notes=notes)
 
 
 def _formulas(form: Form) -> dict[str, str]:

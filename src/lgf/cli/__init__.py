@@ -32,7 +32,12 @@ _DISK_ERRORS = (
     errno.EIO,
 )  # disk full, quota, read-only, no permission, I/O
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 for command in (discover, check, simulate, plot, suggest, records, sample, train, warm):
     app.command()(command)
 app.command("app")(open_page)
@@ -51,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return app(args=words, prog_name="lgf", standalone_mode=False) or 0
     except _UsageError as error:
-        return _print_error(getattr(error, "format_message", error.__str__)())
+        sentence = str(getattr(error, "format_message", error.__str__)()).rstrip(".?")
+        context = getattr(error, "ctx", None)
+        return _print_error(f"{sentence}; see `{'lgf' if context is None else context.command_path} --help`.")
     except Stopped as stopped:
         sys.stderr.write(f"{stopped}\n")
         return 130

@@ -18,10 +18,14 @@ from lgf.cli.options import (
     Value,
     Weight,
     Wide,
+    options_given,
 )
+
+_WHEN_RESUMED = frozenset({"resume", "seconds", "evaluations", "patience", "jobs", "as_json"})
 
 
 def discover(
+    context: typer.Context,
     data: Annotated[
         list[str] | None,
         typer.Argument(
@@ -138,6 +142,11 @@ def discover(
             raise LgfError("a run that is resumed has its own data and folder; drop DATA, --out and --batch.")
         if settings_file is not None:
             raise LgfError("a run that is resumed has its own settings; drop --settings.")
+        if others := options_given(context, beside=_WHEN_RESUMED):
+            raise LgfError(
+                f"a run that is resumed has its own data, knowledge, settings and seed; drop {', '.join(others)}, or "
+                "start a new run."
+            )
         request = read_request(resume, resume=True)
         foreign = foreign_proposers(request.settings)
         if foreign:
@@ -182,6 +191,6 @@ def discover(
             )
         problem, notes = read_problem(data[0], columns, forcing, initial, knowledge)
         grammar, trained = model_named(model)
-        request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data[0])
+        request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data[0], notes)
         folder, lines = prepare_folder(request, out or new_folder(data[0]), notes, console), []
     search_and_write(request, folder, lines, jobs, as_json, console, resumed=resume is not None)

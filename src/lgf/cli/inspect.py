@@ -67,10 +67,10 @@ def check(
     if (more := len(problem.observations) - MOST_LISTED) > 0:
         typer.echo(f"... and {more} more.")
     findings = check_problem(problem)
-    show_findings(findings, make_console())
-    for finding in findings:
-        if finding.severity == "error":
-            raise LgfError(finding.sentence)
+    first_error = next((finding for finding in findings if finding.severity == "error"), None)
+    show_findings(tuple(finding for finding in findings if finding is not first_error), make_console())
+    if first_error is not None:
+        raise LgfError(first_error.sentence)
 
 
 def simulate(

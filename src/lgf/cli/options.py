@@ -1,5 +1,6 @@
 """Options shared by several commands. Imports are kept light, so that `lgf --help` is fast."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -40,3 +41,10 @@ Initial = Annotated[
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def options_given(context: typer.Context, beside: Collection[str]) -> list[str]:
+    """The options on the command line, as they are typed, but for those that set the parameters in `beside`."""
+    sources = ((p, context.get_parameter_source(p.name or "")) for p in context.command.params)
+    typed = [p for p, source in sources if source is not None and source.name == "COMMANDLINE"]
+    return [p.opts[0] for p in typed if p.name not in beside]

@@ -35,6 +35,8 @@ def read_problem(
     if columns.forcing and DEFAULT_INPUT in formulas:
         raise LgfError("--forcing and --forcing-column are both given; the input is a formula or a column, not both.")
     record = None if Path(data).exists() else records().get(data)
+    if record is None and not Path(data).exists() and not Path(data).suffix:
+        raise LgfError(f"there is no file and no record {data}; check the name and the folder, or see `lgf records`.")
     if record is not None:
         columns = _filled(columns, record)
         formulas = formulas or ({} if record.forcing is None else {DEFAULT_INPUT: record.forcing})

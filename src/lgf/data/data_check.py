@@ -28,6 +28,8 @@ _OUTLIER = 8.0  # in standard deviations of the noise
 _AROUND = 21  # samples whose noise counts for the one in their middle
 _FAR_MARK = 3.0  # ranges of all other samples between these and a value that marks missing ones
 _MOST_MARKED = 0.3  # of the samples
+_CLIPPED_ROW = 6  # samples in a row of the largest value
+_SELDOM_TWICE = 0.7  # of the other values are different
 _JUMP = 0.05  # of an input from the curve through its neighbours, in its standard deviations
 _MANY_OSCILLATIONS = 10
 _AT_REST = 0.8  # of the record
@@ -97,7 +99,8 @@ def _order_findings(problem: Problem) -> Iterator[Finding]:
     if first:
         yield Finding("warning", f"{why}; leave the order open, or set it to 2 for {_listed(first)}.")
     elif needing:
-        yield Finding("note", f"{why}, as with moving masses: equations of second order are searched for them.")
+        them = "it" if len(needing) == 1 else "them"
+        yield Finding("note", f"{why}, as with moving masses: equations of second order are searched for {them}.")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -128,7 +131,9 @@ def _observation_findings(
             yield f"{name} {kind}", finding
         missing = int(np.count_nonzero(~present))
         if missing:
-            yield f"{name} missing", Finding("note", f"{missing} of {len(column)} samples of {name} are missing.")
+            is_or_are = "is" if missing == 1 else "are"
+            sentence = f"{missing} of {len(column)} samples of {name} {is_or_are} missing."
+            yield f"{name} missing", Finding("note", sentence)
     known = {Variable.read(row).name for row in problem.knowledge.known or ()}
     for state, rate in derivative_pairs(observation):
         if state not in known:
@@ -229,6 +234,7 @@ def _column_findings(
     if len(y) < 12:
         return
     yield from _mark_findings(name, y)
+    yield from _clipping_findings(name, t, y)
     if shaken(signals, t):
         return  # the effect of such an input would be taken for noise
     noise = rough_noise(t, y)
@@ -294,6 +300,26 @@ def _mark_findings(name: str, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
             )
 
 
+def _clipping_findings(name: str, t: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
+    """The largest or smallest value if it stands many times in a row, while hardly any other value stands twice."""
+    for value, what in ((np.max(y), "largest"), (np.min(y), "smallest")):
+        at_end = y == value
+        others = y[~at_end]
+        if value == 0.0 or len(np.unique(others)) < _SELDOM_TWICE * len(others):
+            continue  # nothing is below zero in counts, and values of few digits repeat
+        changes = np.flatnonzero(np.diff(np.concatenate(([False], at_end, [False]))))
+        begin, end = max(changes.reshape(-1, 2).tolist(), key=lambda row: row[1] - row[0])
+        if end - begin >= _CLIPPED_ROW:
+            yield (
+                "clipping",
+                Finding(
+                    "warning",
+                    f"{name} is {value:.6g}, its {what} value, at {end - begin} samples in a row from t = "
+                    f"{t[begin]:.6g}; if the sensor was at the end of its range, leave these cells empty.",
+                ),
+            )
+
+
 def _outlier_findings(
     name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, signals: Mapping[str, Forcing]
 ) -> Iterator[tuple[str, Finding]]:
@@ -329,7 +355,7 @@ def _level_findings(
         return  # few values look like rest
     late = y[-max(len(y) // 10, 3) :]
     moving = np.abs(y - np.median(late)) > max(4 * noise, 0.01 * float(np.ptp(y)))
-    last = int(np.flatnonzero(moving)[-1]) if moving.any() else 0
+    last = int(np.flatnonzero(moving)[-1]) if moving.any() else len(y) - 1  # all of it may be within the noise
     rest = (t[-1] - t[last]) / (t[-1] - t[0])
     if rest > _AT_REST and not forced:
         yield (

@@ -210,7 +210,7 @@ def _places(terms: tuple[str, ...]) -> str:
 
 def _order(order: Any) -> int:
     if isinstance(order, (bool, str)) or not hasattr(order, "__index__") or not 1 <= order <= HIGHEST_ORDER:
-        raise LgfError(f"order is {quoted(order)}; give a whole number from 1 to {HIGHEST_ORDER}, or None for unknown.")
+        raise LgfError(f"order is {quoted(order)}; give a whole number from 1 to {HIGHEST_ORDER}, or leave it out.")
     return int(order)
 
 

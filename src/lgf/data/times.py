@@ -1,6 +1,7 @@
 """Times of a table as numbers: plain numbers, clocks such as 0:03:00, and dates in the ways that people write them."""
 
 import re
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -25,6 +26,8 @@ def times_as_numbers(t: Any) -> Any:
     >>> times_as_numbers(np.array([0, 1500], "m8[ms]")).tolist(), times_as_numbers([[0.0], [1.0]]).tolist()
     ([0.0, 1.5], [0.0, 1.0])
     """
+    if isinstance(t, Mapping) and len(t) == 1:  # a DataFrame with one column
+        t = next(iter(t.values()))
     try:
         array = np.asarray(t)
     except ValueError:  # experiments of different lengths

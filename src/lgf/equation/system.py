@@ -43,6 +43,9 @@ class System:
             if numbers is not None and len(numbers) != self.skeleton.n_constants:
                 raise ValueError(f"{len(numbers)} {name} for {self.skeleton.n_constants} open constants; give one each")
 
+    def __repr__(self) -> str:
+        return f"System.read({self.text!r})"
+
     @classmethod
     def read(cls, text: str, inputs: Mapping[str, str] | None = None, frame: Frame | None = None) -> "System":
         """The system in the text, one equation per line; its numbers become the values of the constants.

@@ -84,9 +84,7 @@ def python_function(frame: Frame, right_sides: Sequence[Expression] | None, resi
         value = "[" + ", ".join(writer.text(formulas.get(rate, rate.symbol)) for rate in rates) + "]"
         states = frame.variables
     lines = [
-        "import numpy as np",
-        "",
-        "",
+        *(["import numpy as np", "", ""] if "np." in value else []),
         f"def {name}(t, y{inputs}):",
         f'    """{meaning}; y = [{", ".join(map(str, states))}].',
         "",

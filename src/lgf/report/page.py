@@ -79,7 +79,7 @@ def report(run: Run, images: dict[str, bytes]) -> str:
             _table(_front_table(run), chosen=str(run.system)),
         ),
         _section("Knowledge given by the user", _list(_knowledge(run))),
-        _section("Data", _source(run), _list(_data(run)), _findings(run)),
+        _section("Data", _source(run), _reading(run), _list(_data(run)), _findings(run)),
         _section(
             "Search",
             _paragraph(_search(run)),
@@ -163,7 +163,8 @@ def stability(run: Run) -> str:
     assessed = run.best.stability
     if assessed is None:
         return "Stability was not assessed, because the equation could not be solved over the record."
-    return f"The system without its input is {assessed.verdict.value}: {assessed.reason.rstrip('.')}."
+    what = "The system without its input" if run.request.problem.inputs else "The system"
+    return f"{what} is {assessed.verdict.value}: {assessed.reason.rstrip('.')}."
 
 
 def _hidden(run: Run) -> str:
@@ -254,6 +255,10 @@ def _knowledge(run: Run) -> Sequence[str]:
 
 def _source(run: Run) -> str:
     return _paragraph(f"Read from {run.request.source}.") if run.request.source else ""
+
+
+def _reading(run: Run) -> str:
+    return "<p>How the table was read:</p>" + _list(run.request.notes) if run.request.notes else ""
 
 
 def _data(run: Run) -> Sequence[str]:

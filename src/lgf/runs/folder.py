@@ -77,6 +77,7 @@ def request_facts(request: Request) -> dict[str, Any]:
         "start": list(request.start),
         "trained": request.trained,
         "source": request.source,
+        **({"notes": list(request.notes)} if request.notes else {}),
         "said": list(request.problem.knowledge.describe()),
         "problem": problem_to_plain(request.problem),
         "grammar": request.grammar.text,
@@ -107,6 +108,7 @@ def read_request(folder: str | Path, resume: bool = False) -> Request:
             start=tuple(str(text) for text in facts["start"]),
             trained=None if facts.get("trained") is None else str(facts["trained"]),
             source=str(facts.get("source") or ""),
+            notes=tuple(str(note) for note in facts.get("notes") or ()),
         )
 
     request = _checked(folder, REQUEST, read)

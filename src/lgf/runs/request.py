@@ -53,6 +53,7 @@ class Request:
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's trained model; None = the model of the package
     source: str = ""  # file or record of the data; "" = arrays
+    notes: tuple[str, ...] = ()  # on how the table was read
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "problem", with_likely_orders(self.problem))
@@ -266,6 +267,8 @@ def warn(findings: Sequence[Finding]) -> None:
 
 def _named(forcing: ForcingLike | Mapping[str, ForcingLike], frame: Frame) -> Mapping[str, ForcingLike] | ForcingLike:
     """Inputs by name; an unnamed input is the only one of the frame."""
+    if forcing is not None and not frame.inputs:
+        raise LgfError("the data of this run have no input, and neither has its equation; leave the forcing out.")
     if forcing is None or isinstance(forcing, Mapping):
         for name in forcing or ():
             if name not in frame.inputs:
@@ -273,7 +276,7 @@ def _named(forcing: ForcingLike | Mapping[str, ForcingLike], frame: Frame) -> Ma
         return forcing
     if len(frame.inputs) > 1:
         raise LgfError(f"the system has the inputs {', '.join(frame.inputs)}; say which one is given, by name.")
-    return {frame.inputs[0]: forcing} if frame.inputs else None
+    return dict.fromkeys(frame.inputs, forcing)
 
 
 def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
