@@ -125,7 +125,7 @@ def discover(
     from lgf.cli.problem import Columns, parse_bounds, parse_functions, parse_order, read_problem
     from lgf.cli.terminal import make_console
     from lgf.errors import LgfError, quoted
-    from lgf.runs.folder import finished_evaluations, read_journal, read_request
+    from lgf.runs.folder import evaluations_so_far, read_journal, read_request
     from lgf.runs.presets import longer, model_named, preset_named, settings_in, with_budget
     from lgf.runs.request import Request
     from lgf.search.mixture import foreign_proposers
@@ -155,7 +155,13 @@ def discover(
                 "Python, with that proposer given to `execute`."
             )
         # Seconds count from now; evaluations count from the start of the run.
-        extended = longer(request.settings, finished_evaluations(resume))
+        fitted, ended = evaluations_so_far(resume)
+        if evaluations is not None and evaluations < fitted:
+            raise LgfError(
+                f"--evaluations is {evaluations}, but {fitted} equations were fitted in {resume} already; give a "
+                "larger number, or none."
+            )
+        extended = longer(request.settings, fitted if ended else 0)
         request = replace(request, settings=with_budget(extended, evaluations, seconds, patience))
         folder, lines = resume, read_journal(resume)
     else:

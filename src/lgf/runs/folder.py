@@ -122,12 +122,12 @@ def read_request(folder: str | Path, resume: bool = False) -> Request:
     return request
 
 
-def finished_evaluations(folder: str | Path) -> int:
-    """The evaluations of the run in the folder if its search ended by itself; 0 if it has still to end."""
+def evaluations_so_far(folder: str | Path) -> tuple[int, bool]:
+    """(the evaluations behind the result in the folder, 0 if there is none; whether its search ended by itself)."""
     if not Path(folder).joinpath(RESULT).exists():
-        return 0
+        return 0, False
     facts = _facts(Path(folder), RESULT)
-    return _checked(folder, RESULT, lambda: 0 if facts["interrupted"] else int(facts["evaluations"]))
+    return _checked(folder, RESULT, lambda: (int(facts["evaluations"]), not facts["interrupted"]))
 
 
 def read_journal(folder: str | Path) -> list[str]:
@@ -174,7 +174,7 @@ def read_run(folder: str | Path) -> Run:
     """The finished run in the folder."""
     request = read_request(folder)
     if not Path(folder).joinpath(RESULT).exists():
-        raise LgfError(f"the run in {folder} is not finished; resume it with --resume {folder}.")
+        raise LgfError(f"the run in {folder} is not finished; go on with: lgf discover --resume {folder}.")
     facts, journal = _facts(Path(folder), RESULT), tuple(read_journal(folder))
 
     def read() -> Run:
