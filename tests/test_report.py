@@ -9,6 +9,9 @@ from lgf.data import Problem
 from lgf.report.canvas import png
 from lgf.report.figures import figures
 from lgf.report.page import report, write_report
+from lgf.report.verdict import verdict
+from lgf.search.candidate import Prediction
+from lgf.search.decision import Trust
 
 IMAGES = {"trajectory": b"1", "front": b"2", "history": b"3"}
 
@@ -91,6 +94,24 @@ def test_a_constant_that_the_data_leave_open_is_flagged(duffing):
 def test_the_report_names_the_file_that_the_data_came_from(decay):
     assert "Read from" not in report(decay, IMAGES)
     assert "<p>Read from a.csv.</p>" in report(replace(decay, request=replace(decay.request, source="a.csv")), IMAGES)
+
+
+def test_a_wide_prediction_is_a_weak_test_and_a_better_one_is_named(decay):
+    def judged(own, other):
+        candidates = [
+            replace(c, prediction=Prediction(error, None, 1.0))
+            for c, error in zip((decay.best, decay.ladder[0]), (own, other), strict=True)
+        ]
+        return verdict(replace(decay, best=candidates[0], ladder=(candidates[1],), trust=Trust.CONFIRMED))
+
+    usual = (
+        "Confirmed: it predicts later samples to within the noise and its own error bars (off by 1 % of the signal)."
+    )
+    assert judged(0.01, 0.008) == usual
+    assert "is better (off by 0.4 %); more data would decide." in judged(0.01, 0.004)
+    assert judged(0.9, 0.8).startswith(
+        "Confirmed by a weak test: it predicts later samples to within the noise and its"
+    )
 
 
 def test_the_report_says_how_the_table_was_read(decay):

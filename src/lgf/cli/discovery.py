@@ -135,10 +135,10 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
     if len(run.ladder) > 1:
         console.print("simplest equations by prediction error (in sample):", style="dim")
         for row in shortened_ladder(run):
-            error = row["error"] if row["prediction"] is None else row["prediction"]
+            predicted = "untested" if row["prediction"] is None else percentage(row["prediction"])
             mark = "->" if row["chosen"] else "  "
             equation = with_varying("; ".join(row["equation"].splitlines()), row["varying"])
-            line = f"{mark} {percentage(error):>8} ({percentage(row['error'])})  {equation}"
+            line = f"{mark} {predicted:>8} ({percentage(row['error'])})  {equation}"
             console.print(line, style=None if row["chosen"] else "dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
     if run.interrupted:

@@ -12,6 +12,8 @@ from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 from lgf.search.decision import Trust, unexplained
 
+_WEAK_TEST = 0.5  # error of confirmed predictions, in standard deviations of the data, above which they test little
+_FAR_BETTER = 2.0  # times smaller is the error of another equation that is named beside a confirmed one
 _BOUNDED = 3.0  # largest growth of a spread from the first half of a record to the second that is no growth
 
 
@@ -54,11 +56,26 @@ def verdict(run: Run) -> str:
     }[prediction.forecast is not None, prediction.left_out is not None]
     size = f"off by {percentage(error)} of the signal"
     if run.trust is Trust.CONFIRMED:
-        return f"Confirmed: it predicts {tested} to within the noise and its own error bars ({size})."
+        weak = error > _WEAK_TEST * problem.variation
+        how = "Confirmed by a weak test" if weak else "Confirmed"
+        bars = "its own error bars, which are wide" if weak else "its own error bars"
+        return f"{how}: it predicts {tested} to within the noise and {bars} ({size}).{_better_forecast(run, error)}"
     return (
         f"Refuted: it misses {tested} by more than the noise ({size}). It is an approximation, the simplest of those "
         "tried that predict about as well as the best; do not quote it as the law behind the data."
     )
+
+
+def _better_forecast(run: Run, error: float) -> str:
+    """A sentence on the equation of the ladder that predicts best, if it is far better than the chosen one."""
+    tested = [
+        (c.prediction.error, c) for c in run.ladder if c.prediction is not None and c.prediction.error is not None
+    ]
+    best, candidate = min(tested, key=lambda pair: pair[0], default=(error, None))
+    if candidate is None or best * _FAR_BETTER > error:
+        return ""
+    equation = "; ".join(str(run.display_system(candidate)).splitlines())
+    return f" In these predictions {equation} is better (off by {percentage(best)}); more data would decide."
 
 
 def residual_sentences(run: Run) -> list[str]:
