@@ -224,6 +224,7 @@ ESTIMATOR = {
     "predict before the record": lambda: LatentGrammarFlow.load("run").predict([-1.0, 0.0]),
     "score": lambda: LatentGrammarFlow.load("run").score([0.0, 1.0], [1.0]),
     "simulate without the input": lambda: sampled_input().simulate([0.0, 1.0], (0.0, 0.0)),
+    "initial state that is not finite": lambda: LatentGrammarFlow.load("run").simulate([0.0, 1.0], (NAN, 0.0)),
     "forcing of a free system": lambda: (
         LatentGrammarFlow(order=1, max_evaluations=3)
         .fit(np.linspace(0, 4, 40), np.exp(-np.linspace(0, 4, 40)))
@@ -374,6 +375,7 @@ TABLES = {
     "no such column": table("t,u\n0,1\n1,2\n", value="x"),
     "two of a name": table("t,u,u\n0,1,1\n1,2,2\n", value="u"),
     "two roles": table("t,u\n0,1\n1,2\n", value="t", time="t"),
+    "transposed": table("t,0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8\nu,1,2,3,4,5,6,7,8,9\n"),
     "decimal commas": table("t,u\n0,0,1,5\n0,1,2,5\n0,2,3,5\n"),
     "short clock": table("t,u\n8:00,1\n8:01,2\n"),
     "bad clock": table("t,u\n8:00:00,1\nnoon,2\n"),

@@ -326,6 +326,8 @@ class LatentGrammarFlow(BaseEstimator):
         start, inputs = initial_in_numbers(run, initial), inputs_in_numbers(run, _arrays(forcing))
         if not isinstance(start, Mapping):
             start = _numbers(start, "initial").tolist()
+        if not np.all(np.isfinite(_numbers(list(start.values() if isinstance(start, Mapping) else start), "initial"))):
+            raise LgfError(f"the initial state is {quoted(initial)}; give finite numbers.")
         if interval is not None:
             band = Bands(run).of_simulation(times, start, inputs, interval, experiment)
             return band_in_quantities(run, band) if quantities else band

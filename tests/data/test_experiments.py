@@ -477,6 +477,14 @@ def test_other_marks_of_thousands_and_of_minus_are_read(tmp_path):
     assert [column.tolist() for column in read_table(tmp_path / "numbers.csv").columns] == [[12345.5] * 4, [-1.5] * 4]
 
 
+def test_units_behind_the_numbers_are_those_of_the_column(tmp_path):
+    rows = "\n".join(f"{t} s,{u:.3f} \u00b0C,{k} a" for k, (t, u) in enumerate(zip(T, U, strict=True)))
+    (tmp_path / "logger.csv").write_text(f"t,u,group [x]\n{rows}\n", encoding="utf-8")
+    reading = read_observations(tmp_path / "logger.csv", value="u")
+    assert reading.units == {"t": "s", "u": "\u00b0C"}
+    np.testing.assert_allclose(reading.observations[0].values[:, 0], U, atol=1e-3)
+
+
 def test_errors_of_spreadsheets_are_missing_values(tmp_path):
     (tmp_path / "sheet.csv").write_text("t,u\n0,1\n1,#N/A\n2,#DIV/0!\n3,4\n4,---\n5,1.#QNAN\n6,7\n")
     (observation,) = read_observations(tmp_path / "sheet.csv").observations

@@ -196,6 +196,11 @@ def _as_sequence(value: Any) -> Sequence:
 def _check_number(table: Table, variables: tuple[Variable, ...], guessed: bool) -> None:
     """Raises LgfError if there are more states than a system may have."""
     n = len({variable.name for variable in variables})
+    if n > MOST_STATES and len(table) < n:
+        raise LgfError(
+            f"{table.source} has {len(table)} row{'s' * (len(table) != 1)} of samples and {n} columns; put samples in "
+            "rows and quantities in columns: transpose it."
+        )
     if n > MOST_STATES:
         what = "columns of numbers beside time" if guessed else "measured columns"
         raise LgfError(

@@ -29,6 +29,7 @@ _THOUSANDS = (  # 1,234,567 and 1,234.5; 1.234.567 and 1.234,5. Of 1,234 alone t
 )
 _SPACED = re.compile(r"[+-]?\d{1,3}(['\u2019 \u00a0\u2009\u202f]\d{3})+([.,]\d+)?")  # 12'345.6, and 12 345,6
 _FORTRAN = re.compile(r"([+-]?\d+\.?\d*)[dD]([+-]?\d+)")  # 1.5D+02
+_WITH_UNIT = re.compile(r"([+\u2212-]?[\d.,]+(?:[eE][+-]?\d+)?)(?:\s+|(?=[\u00b0\u00b5\u03bc]))([^\W\d_]\S*|\u00b0\S+)")
 _THOUSAND = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line that tells Excel the delimiter
 _MOST_LINES_ABOVE = 100  # of the table, as loggers and oscilloscopes write them
@@ -160,6 +161,20 @@ def with_thousands(cells: list[str]) -> list[str]:
     if (others and small) or not all(_THOUSAND.fullmatch(cell) for cell in commas):
         return [cell.replace(",", "") for cell in cells]
     return cells
+
+
+def without_unit(cells: list[str]) -> tuple[list[str], str | None]:
+    """(the cells of a column without a unit that stands behind every number, that unit); else the cells and None.
+
+    >>> without_unit(["21.5 \u00b0C", "", "21.7\u00b0C"]), without_unit(["1 kg", "2 g"])
+    ((['21.5', '', '21.7'], '\u00b0C'), (['1 kg', '2 g'], None))
+    """
+    found = [_WITH_UNIT.fullmatch(cell.strip()) for cell in cells]
+    plain = [cell for cell, match in zip(cells, found, strict=True) if match is None]
+    units = {match[2] for match in found if match is not None}
+    if len(units) != 1 or any(cell.strip().lower() not in MISSING for cell in plain):
+        return cells, None
+    return ["" if match is None else match[1] for match in found], units.pop()
 
 
 def _check_file(path: Path, status: os.stat_result) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lgf.data.delimited_text import read_cells, to_number, with_thousands
+from lgf.data.delimited_text import read_cells, to_number, with_thousands, without_unit
 from lgf.errors import LgfError, quoted
 
 _SWITCH = {"on": 1.0, "off": 0.0, "true": 1.0, "false": 0.0}
@@ -99,8 +99,13 @@ def read_table(source: Any, delimiter: str | None = None) -> Table:
         return source
     if isinstance(source, (str, PathLike)):
         cells = read_cells(source, delimiter)
-        columns = tuple(_column(with_thousands([row[k] for row in cells.rows])) for k in range(len(cells.names)))
-        return Table(cells.names, columns, _file_name(source), np.array(cells.lines), cells.notes)
+        texts = [without_unit([row[k] for row in cells.rows]) for k in range(len(cells.names))]
+        columns = tuple(_column(with_thousands(column)) for column, _ in texts)
+        names = tuple(
+            name if unit is None or _UNIT.search(name) else f"{name} [{unit}]"
+            for name, (_, unit) in zip(cells.names, texts, strict=True)
+        )
+        return Table(names, columns, _file_name(source), np.array(cells.lines), cells.notes)
     if hasattr(source, "columns") and hasattr(source, "iloc"):
         named = {str(name): source.iloc[:, k] for k, name in enumerate(source.columns)}
         if len(named) < len(source.columns):
