@@ -196,8 +196,9 @@ def test_simulation_takes_a_start_by_name_or_in_order(fitted):
     for start in ({"hare": 8.0}, {"hare": 8.0, "fox": 1.0}, (8.0,)):
         with pytest.raises(LgfError):
             fitted.simulate(T, start)
-    with pytest.raises(LgfError, match="is not known"):
+    with pytest.raises(LgfError, match="have no input, and neither has its equation"):
         fitted.simulate(T, (8.0, 3.0), forcing={"rain": "t"})
+    np.testing.assert_array_equal(by_name.values, fitted.simulate(T, (8.0, 3.0), forcing={}).values)
 
 
 def test_columns_of_a_table_are_named_by_it(fitted, values):

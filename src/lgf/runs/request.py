@@ -267,10 +267,12 @@ def warn(findings: Sequence[Finding]) -> None:
 
 def _named(forcing: ForcingLike | Mapping[str, ForcingLike], frame: Frame) -> Mapping[str, ForcingLike] | ForcingLike:
     """Inputs by name; an unnamed input is the only one of the frame."""
-    if forcing is not None and not frame.inputs:
+    if forcing is None or (isinstance(forcing, Mapping) and not forcing):
+        return None
+    if not frame.inputs:
         raise LgfError("the data of this run have no input, and neither has its equation; leave the forcing out.")
-    if forcing is None or isinstance(forcing, Mapping):
-        for name in forcing or ():
+    if isinstance(forcing, Mapping):
+        for name in forcing:
             if name not in frame.inputs:
                 raise LgfError(f"the input {quoted(name)} is not known; the inputs are {', '.join(frame.inputs)}.")
         return forcing
