@@ -115,6 +115,16 @@ def test_what_differs_between_experiments_is_told_of_the_first():
     assert "3 of 201 samples of u are missing (run 3; similar in run 4, run 5)." in sentences
 
 
+def test_an_initial_value_far_from_the_first_sample_is_told():
+    samples = 20 + 5 * np.exp(-0.4 * T) + 0.02 * NOISE
+    said = _said(Observation(T, samples, initial={"u": -1.0}), severity="warning")
+    assert "u = -1, but its first sample is 25" in said
+    assert _said(Observation(T, samples, initial={"u": 25.0}), severity="warning") == ""
+    # with that much noise the first sample may be anywhere
+    noisy = CLEAN + 0.3 * NOISE
+    assert "first sample" not in _said(Observation(T, noisy, initial={"u": noisy[0] + 0.9}))
+
+
 def test_a_blow_is_no_outlier_and_an_offset_of_the_sensor_is_noted():
     t = np.arange(800) / 20.0
     blow = np.where((t > 0.2) & (t < 0.6), np.sin((t - 0.2) / 0.4 * np.pi), 0.0)

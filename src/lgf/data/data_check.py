@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from lgf.data.initial_check import contradicted_initial
 from lgf.data.noise import neighbour_distances, rough_noise, samples_per_swing, wanders
 from lgf.data.observation import Observation
 from lgf.data.orders import of_second_order
@@ -134,6 +135,15 @@ def _observation_findings(
             is_or_are = "is" if missing == 1 else "are"
             sentence = f"{missing} of {len(column)} samples of {name} {is_or_are} missing."
             yield f"{name} missing", Finding("note", sentence)
+    for variable, given, measured in contradicted_initial(observation):
+        yield (
+            f"{variable} start",
+            Finding(
+                "warning",
+                f"The initial state gives {variable} = {given:.6g}, but its first sample is {measured:.6g}; correct the "
+                "value, or leave it out to have it fitted.",
+            ),
+        )
     known = {Variable.read(row).name for row in problem.knowledge.known or ()}
     for state, rate in derivative_pairs(observation):
         if state not in known:
