@@ -140,8 +140,8 @@ def _observation_findings(
             f"{variable} start",
             Finding(
                 "warning",
-                f"The initial state gives {variable} = {given:.6g}, but its first sample is {measured:.6g}; correct the "
-                "value, or leave it out to have it fitted.",
+                f"The initial state gives {variable} = {given:.6g}, but its first sample is {measured:.6g}; correct "
+                "the value, or leave it out to have it fitted.",
             ),
         )
     known = {Variable.read(row).name for row in problem.knowledge.known or ()}
