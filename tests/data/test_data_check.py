@@ -115,6 +115,11 @@ def test_what_differs_between_experiments_is_told_of_the_first():
     assert "3 of 201 samples of u are missing (run 3; similar in run 4, run 5)." in sentences
 
 
+def test_a_rounded_curve_that_comes_to_rest_is_not_clipped():
+    assert "in a row" not in _said(Observation(T, np.round(5 / (1 + 9 * np.exp(-0.6 * T)), 3)))
+    assert "in a row" in _said(Observation(T, np.minimum(20 + 5 * np.exp(-0.4 * T) + 0.02 * NOISE, 22.5)))
+
+
 def test_an_initial_value_far_from_the_first_sample_is_told():
     samples = 20 + 5 * np.exp(-0.4 * T) + 0.02 * NOISE
     said = _said(Observation(T, samples, initial={"u": -1.0}), severity="warning")

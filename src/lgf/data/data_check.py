@@ -31,6 +31,7 @@ _FAR_MARK = 3.0  # ranges of all other samples between these and a value that ma
 _MOST_MARKED = 0.3  # of the samples
 _CLIPPED_ROW = 6  # samples in a row of the largest value
 _SELDOM_TWICE = 0.7  # of the other values are different
+_STEEP = 0.3  # of the median step: a curve that comes to rest has smaller ones before it
 _JUMP = 0.05  # of an input from the curve through its neighbours, in its standard deviations
 _MANY_OSCILLATIONS = 10
 _AT_REST = 0.8  # of the record
@@ -311,7 +312,7 @@ def _mark_findings(name: str, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
 
 
 def _clipping_findings(name: str, t: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
-    """The largest or smallest value if it stands many times in a row, while hardly any other value stands twice."""
+    """The largest or smallest value if it stands many times in a row, cut off from a curve that is steep beside it."""
     for value, what in ((np.max(y), "largest"), (np.min(y), "smallest")):
         at_end = y == value
         others = y[~at_end]
@@ -319,7 +320,10 @@ def _clipping_findings(name: str, t: np.ndarray, y: np.ndarray) -> Iterator[tupl
             continue  # nothing is below zero in counts, and values of few digits repeat
         changes = np.flatnonzero(np.diff(np.concatenate(([False], at_end, [False]))))
         begin, end = max(changes.reshape(-1, 2).tolist(), key=lambda row: row[1] - row[0])
-        if end - begin >= _CLIPPED_ROW:
+        steps = np.abs(np.diff(y))
+        beside = [steps[k] for k in (begin - 2, end) if 0 <= k < len(steps)]
+        usual = float(np.median(steps[steps > 0.0]))
+        if end - begin >= _CLIPPED_ROW and beside and min(beside) > _STEEP * usual:
             yield (
                 "clipping",
                 Finding(
