@@ -140,7 +140,8 @@ def page(shares: Shares) -> str:
         "same harness. Settings of lgf are the defaults; those of the search for systems were tuned on records of the "
         "odd-numbered systems, and the order of the ranked lists on records of all systems, with other noise (see "
         "[systems](systems.md)), so the rows are not free of that. PySINDy has 25 thresholds to choose from by the "
-        "solved trajectory, pyoperon 250,000 evaluations for each right-hand side, both from the true start.",
+        "solved trajectory, pyoperon 250,000 evaluations and gplearn 1,000 programs for 30 generations for each "
+        "right-hand side, all from the true start.",
         f"Runs of lgf, of which a percentage is the mean: {_runs()}.",
         "![Share of systems against noise](figures/odebench.svg)",
     ]
