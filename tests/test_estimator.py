@@ -49,6 +49,13 @@ def test_predict_is_the_trajectory_of_u(fitted):
         fitted.score(T, U[:-1])
 
 
+def test_simulate_reaches_the_end_of_a_window_of_millions_of_time_constants(fitted):
+    """The solver for records takes steps of a twentieth of the window at most, and fails there."""
+    trajectory = fitted.simulate(np.linspace(0.0, 1e9, 500), initial=5.0)
+    assert trajectory.status == "ok"
+    np.testing.assert_allclose(trajectory.u[1:], 0.0, atol=1e-8)
+
+
 def test_simulate_takes_a_new_state(fitted):
     trajectory = fitted.simulate(T, 5.0)
     np.testing.assert_allclose(trajectory.u, 5.0 * np.exp(-0.5 * T), atol=0.05)

@@ -123,7 +123,12 @@ def test_columns_belong_to_inputs_by_name_or_because_they_are_the_only_ones(moto
     np.testing.assert_array_equal(read_inputs(one, full, columns=["volts"])["F"].samples[:, 1], STAIRS)
     assert set(read_inputs(both, {"t": NEW_T, "B [V]": STAIRS, "a": NEW_T, "u": NEW_T})) == {"a", "b"}
     clock = {"when": [f"0:00:{k:02d}" for k in range(25)], "F": STAIRS}
-    np.testing.assert_array_equal(read_inputs(one, clock, time="when")["F"].samples[:, 0], np.arange(25.0))
+    with pytest.raises(LgfError, match="are dates or clocks, but those of the data were numbers in no unit"):
+        read_inputs(one, clock, time="when")
+    in_minutes = replace(one.request.problem.knowledge, units={"t": "min"})
+    asked = replace(one.request, problem=replace(one.request.problem, knowledge=in_minutes))
+    samples = read_inputs(replace(one, request=asked), clock, time="when")["F"].samples
+    np.testing.assert_allclose(samples[:, 0], np.arange(25.0) / 60)
 
 
 def test_units_in_the_header_are_converted(motor):

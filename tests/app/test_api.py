@@ -63,7 +63,7 @@ def test_columns_of_wells_are_experiments_and_days_go_with_their_clock(site):
     facts = site.client.post(f"/api/data/{id}/check").json
     assert [c["role"] for c in facts["table"]["columns"]] == ["time", "time", *["replicate"] * 8]
     assert facts["problem"]["n_experiments"] == 8
-    assert facts["problem"]["experiments"][0]["t"][:3] == [0.0, 60.0, 120.0]
+    assert facts["problem"]["experiments"][0]["t"][:3] == [0.0, 1.0, 2.0]
     form = {"columns": roles("time", "time", "value", *["unused"] * 7)}
     assert site.client.post(f"/api/data/{id}/check", form).json["problem"]["n_experiments"] == 1
     form = {"columns": roles("time", "time", "value", *["replicate"] * 7)}

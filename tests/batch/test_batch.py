@@ -21,6 +21,7 @@ from lgf.batch.sources import find_sources, name_records
 from lgf.batch.workers import answer_all
 from lgf.cli import main
 from lgf.data import Knowledge
+from lgf.runs.folder import REQUEST
 from lgf.runs.presets import with_budget
 from lgf.search.settings import DiscoverySettings
 
@@ -102,6 +103,18 @@ def test_the_command_answers_each_record_and_a_bad_file_has_its_sentence(plates,
     # other settings are another question
     assert main([*order, "--seed", "1"]) == 2
     assert "holds the answer to other data or settings" in capsys.readouterr().err
+
+
+def test_the_notes_and_units_of_each_table_are_in_its_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    t = np.arange(30)
+    table = pd.DataFrame({"date": pd.Timestamp("2026-03-05") + pd.to_timedelta(t, "D"), "u [cm]": 3 * np.exp(-0.1 * t)})
+    model = LatentGrammarFlow(order=1, max_evaluations=30)
+    rows = fit_files(model, {"a": table}, "out", workers="threads")
+    assert rows["unit of t"].tolist() == ["day"]
+    assert "[1/d]" in rows["equation"][0]
+    notes = json.loads(Path("out/a", REQUEST).read_text())["notes"]
+    assert "The times in 'date' are dates; t counts days from the first one." in notes
 
 
 def test_one_structure_with_constants_of_each_record(plates):

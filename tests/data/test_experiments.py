@@ -162,12 +162,20 @@ def test_long_numbers_of_experiments_stay_apart():
     assert names == ["1234567", "1234568", "1234569", "0.25"]
 
 
-def test_dates_count_in_seconds(tmp_path):
+def test_dates_count_from_the_first_one(tmp_path):
     file = tmp_path / "log.csv"
     file.write_text("date,u\n2024-01-01 00:00:00,1\n2024-01-01 00:00:30,2\n2024-01-01 00:01:00,3\n")
     assert read_observations(file).observations[0].t.tolist() == [0, 30, 60]
     frame = pd.DataFrame({"date": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]), "u": [1, 2, 4]})
-    assert read_observations(frame).observations[0].t.tolist() == [0, 86400, 172800]
+    assert read_observations(frame).observations[0].t.tolist() == [0, 1, 2]
+
+
+def test_a_row_of_units_below_the_header_gives_the_units(tmp_path):
+    file = tmp_path / "logger.csv"
+    file.write_text("time,level,valve [V],run\nmin,(cm),,elapsed\n0,1,0,1\n1,2,0.5,1\n2,4,0.2,1\n3,5,0.3,1\n")
+    reading = read_observations(file, time="time", value="level", forcing="valve")
+    assert reading.units == {"t": "min", "u": "cm", "F": "V"}
+    assert "The second row was taken for the units of the columns." in reading.notes
 
 
 def test_missing_cells_are_missing_values(tmp_path):
@@ -348,7 +356,8 @@ def test_times_of_a_clock_and_cycle_numbers_of_a_plate_reader():
     table = {"Cycle Nr.": [1, 2, 3, 4, 5] * 2, "Well": ["A1"] * 5 + ["A2"] * 5, "OD": [0.1, 0.2, 0.4, 0.7, 0.9] * 2}
     table["Time"] = ["0:00:00", "0:30:00", "1:00:30.5", "23:59:59", "24:00:00"] * 2
     reading = read_observations(table, experiment="Well")
-    assert reading.observations[1].t.tolist() == [0.0, 1800.0, 3630.5, 86399.0, 86400.0]
+    assert reading.observations[1].t.tolist() == pytest.approx([0.0, 30.0, 3630.5 / 60, 86399 / 60, 1440.0])
+    assert reading.units == {"t": "minute"}
     assert reading.observations[0].states == ("u",)
     assert "Not used: column 'Cycle Nr.'." in reading.notes
     table["Time"][7] = "~End"

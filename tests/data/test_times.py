@@ -12,8 +12,8 @@ from lgf.errors import LgfError
 U = [1.0, 2.0, 4.0, 8.0]
 
 
-def times(cells, **more):
-    (observation,) = read_observations({"time": cells, "u": U, **more}).observations
+def times(cells, unit="s"):
+    (observation,) = read_observations({"time": cells, "u": U}, units={"t": unit}).observations
     return observation.t.tolist()
 
 
@@ -46,12 +46,36 @@ def test_the_same_times_in_many_spellings(cells):
 
 def test_days_without_marks_are_dates_and_not_numbers():
     assert times([20260228, 20260301, 20260302, 20260303]) == [0.0, 86_400.0, 172_800.0, 259_200.0]
-    assert times([20260228, 20260229, 20260230, 20260231]) == [20260228, 20260229, 20260230, 20260231]
+    assert times([20260228, 20260229, 20260230, 20260231], "") == [20260228, 20260229, 20260230, 20260231]
+
+
+@pytest.mark.parametrize(("step", "unit", "t"), [
+    (timedelta(days=365), "year", 365 / 365.25), (timedelta(days=30), "day", 30.0), (timedelta(days=1), "day", 1.0),
+    (timedelta(hours=6), "hour", 6.0), (timedelta(minutes=15), "minute", 15.0), (timedelta(seconds=30), "second", 30.0),
+    (timedelta(milliseconds=20), "second", 0.02),
+])  # fmt: skip
+def test_dates_count_in_the_largest_unit_below_their_usual_step(step, unit, t):
+    dates = [str(datetime(2026, 3, 5) + k * step) for k in range(4)]
+    reading = read_observations({"time": dates, "u": U})
+    assert reading.observations[0].t.tolist() == pytest.approx([0.0, t, 2 * t, 3 * t])
+    assert reading.units == {"t": unit}
+    assert f"The times in 'time' are dates; t counts {unit}s from the first one." in reading.notes
+
+
+def test_dates_count_in_the_unit_that_is_asked_for():
+    daily = ["2026-03-05", "2026-03-06", "2026-03-07", "2026-03-08"]
+    assert times(daily, "h") == pytest.approx([0.0, 24.0, 48.0, 72.0])
+    reading = read_observations({"time [min]": daily, "u": U})
+    assert reading.observations[0].t.tolist() == pytest.approx([0.0, 1440.0, 2880.0, 4320.0])
+    assert reading.units == {"t": "min"}
+    with pytest.raises(LgfError, match="are dates, but the unit of t is 'm'; give a unit of time"):
+        times(daily, "m")
 
 
 def test_a_clock_goes_on_past_midnight():
     reading = read_observations({"time": ["23:59:00", "23:59:30", "00:00:00", "00:01:00"], "u": U})
     assert reading.observations[0].t.tolist() == [86_340.0, 86_370.0, 86_400.0, 86_460.0]
+    assert reading.units == {"t": "second"}
     assert any("goes on past midnight" in note for note in reading.notes)
     with pytest.raises(LgfError, match="time goes back from 10:00:00 to 0:00:00"):
         times(["9:00:00", "10:00:00", "0:00:00", "1:00:00"])
@@ -59,7 +83,7 @@ def test_a_clock_goes_on_past_midnight():
 
 def test_a_row_without_a_date_and_without_values_is_left_out():
     table = {"time": ["3.5.2026", "4.5.2026", "5.5.2026", ""], "u": [1.0, 2.0, 4.0, ""]}
-    assert read_observations(table).observations[0].t.tolist() == [0.0, 86_400.0, 172_800.0]
+    assert read_observations(table).observations[0].t.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_short_years_that_may_be_days_are_an_error():
@@ -86,7 +110,8 @@ def test_days_and_the_time_of_day_may_stand_in_two_columns(clock, first, day):
     day = np.repeat(day.split(), 2)
     columns = {"date": day, "time": clock} if first == "day" else {"time": clock, "date": day}
     reading = read_observations({**columns, "u": U})
-    expected = [0.0, 30.0, 60.0, 120.0] if len(clock[0]) == 8 else [0.0, 60.0, 120.0, 1920.0]
+    expected = [0.0, 30.0, 60.0, 120.0] if len(clock[0]) == 8 else [0.0, 1.0, 2.0, 32.0]
+    assert reading.units["t"] == ("second" if len(clock[0]) == 8 else "minute")
     assert reading.observations[0].t.tolist() == expected
     assert not any("Not used" in note for note in reading.notes)
     assert any("with the time of day in 'time'" in note for note in reading.notes)

@@ -42,8 +42,8 @@ IN_HAND = "in-hand"  # exists while a worker is at the record, and after the dea
 BUG = "bug.txt"
 _POINTS = 60  # of the curves in the table
 
-Read = Callable[[Any], Problem]
-"""The problem in a source of data; LgfError if it cannot be read."""
+Read = Callable[[Any], tuple[Problem, tuple[str, ...]]]
+"""(the problem in a source of data, notes on how it was read); LgfError if it cannot be read."""
 
 
 class Status(StrEnum):
@@ -69,7 +69,8 @@ class Question:
         """The request for one record."""
         grammar, trained = _model(self.model)
         name = source if isinstance(source, str) else ""
-        return Request(self.read(source), grammar, self.settings, self.seed, self.start, trained, name)
+        problem, notes = self.read(source)
+        return Request(problem, grammar, self.settings, self.seed, self.start, trained, name, notes)
 
 
 @lru_cache(maxsize=2)
@@ -94,6 +95,7 @@ class Answer:
     evaluations: int = 0
     seconds: float = 0.0  # of the processor
     curves: tuple[tuple[str, list, list, list], ...] = field(default=(), repr=False)  # (name, t, measured, solution)
+    time_unit: str = ""  # by the header, or of dates, which need not be the same in all records
 
 
 def answer(
@@ -185,6 +187,7 @@ def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
         run.evaluations,
         seconds,
         _curves(run),
+        dict(run.request.problem.units).get("t", ""),
     )
 
 

@@ -40,10 +40,10 @@ class ReadWithStructure:
     read: Read
     known: tuple[tuple[str, str], ...]  # (x'', right-hand side)
 
-    def __call__(self, source: Any) -> Problem:
-        """The problem in the source."""
-        problem = self.read(source)
-        return replace(problem, knowledge=replace(problem.knowledge, known=dict(self.known)))
+    def __call__(self, source: Any) -> tuple[Problem, tuple[str, ...]]:
+        """(the problem in the source, notes on how it was read)."""
+        problem, notes = self.read(source)
+        return replace(problem, knowledge=replace(problem.knowledge, known=dict(self.known))), notes
 
 
 def answer_with_one_structure(

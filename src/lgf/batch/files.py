@@ -26,13 +26,13 @@ class ReadTable:
     forcing: Any
     knowledge: Knowledge
 
-    def __call__(self, source: Any) -> Problem:
-        """The problem in the source."""
-        observations = read_observations(source, **self.columns, initial=self.initial).observations
-        knowledge = self.knowledge
+    def __call__(self, source: Any) -> tuple[Problem, tuple[str, ...]]:
+        """(the problem in the source, notes on how it was read)."""
+        reading = read_observations(source, **self.columns, initial=self.initial, units=self.knowledge.units)
+        knowledge = replace(self.knowledge, units=dict(reading.units) or None)
         if self.forcing is not None:
-            knowledge = replace(knowledge, inputs=make_inputs(self.forcing, observations[0].t))
-        return Problem(observations, knowledge)
+            knowledge = replace(knowledge, inputs=make_inputs(self.forcing, reading.observations[0].t))
+        return Problem(reading.observations, knowledge), reading.notes
 
 
 def fit_files(

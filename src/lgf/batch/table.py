@@ -33,6 +33,7 @@ def table_rows(answers: Sequence[Answer], common: str | None = None) -> list[dic
             "verdict": line.trust,
             "constants": "; ".join(_constant(*entry) for entry in line.constants),
             "samples": line.samples,
+            **({"unit of t": line.time_unit} if any(other.time_unit for other in answers) else {}),
             "seconds": round(line.seconds, 3),
             "sentence": line.sentence,
             "source": line.source,

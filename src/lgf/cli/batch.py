@@ -32,9 +32,9 @@ class ReadRecord:
     def __init__(self, columns: Columns, forcing: list[str] | None, initial: str | None, known: Mapping[str, Any]):
         self._arguments = columns, forcing, initial, dict(known)
 
-    def __call__(self, source: str) -> Problem:
-        """The problem in the file or record."""
-        return read_problem(source, *self._arguments)[0]
+    def __call__(self, source: str) -> tuple[Problem, tuple[str, ...]]:
+        """(the problem in the file or record, notes on how it was read)."""
+        return read_problem(source, *self._arguments)
 
 
 def answer_batch(

@@ -302,8 +302,20 @@ def _header(rows: list[list[str]], comments: list[str], delimiter: str) -> tuple
             return tuple(f"column {k + 1}" for k in range(width)), 0, ["The table has no header."]
         return names, 1, ["The first row was taken for the header."]
     if len(rows) > 2 and not any(map(_is_number, rows[1])) and any(map(_is_number, rows[2])) and any(rows[1]):
-        return names, 2, ["The second row was taken for units and left out."]
+        return tuple(map(_with_unit, names, rows[1])), 2, ["The second row was taken for the units of the columns."]
     return names, 1, []
+
+
+def _with_unit(name: str, cell: str) -> str:
+    """The name of a column with the unit that stands below it, unless that is none or the name has one already."""
+    from lgf.equation.units import read_unit  # imports pint at the first unit
+
+    unit = cell.strip().strip("()[]").strip()
+    try:
+        is_one = bool(read_unit(unit, own_words=False))
+    except LgfError:
+        is_one = False
+    return f"{name} [{unit}]" if is_one and not name.endswith((")", "]")) else name
 
 
 def _is_number(cell: str) -> bool:

@@ -64,7 +64,11 @@ def read_observations(
     if roles.wide:
         table, roles = long_form(table, roles)
     column_unit, unit_notes = column_units(table, roles, units)
-    t, time_notes = read_times(table, roles.time, roles.clock, one_experiment=not roles.experiment)
+    t, time_unit, time_notes = read_times(
+        table, roles.time, roles.clock, one_experiment=not roles.experiment, unit=column_unit.get("t")
+    )
+    if time_unit is not None:
+        column_unit.setdefault("t", time_unit)
     values = np.column_stack([table.numbers(k) for k in roles.values])
     inputs = {name: table.numbers(k) for name, k in roles.inputs}
     weights = None if roles.weight is None else table.numbers(roles.weight)

@@ -1,5 +1,6 @@
 """Times of a table as numbers: plain numbers, clocks such as 0:03:00, and dates in the ways that people write them."""
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -9,6 +10,7 @@ import numpy as np
 
 from lgf.data.dates import compact_dates, not_a_time, read_dates
 from lgf.data.table import Table
+from lgf.equation.units import SCALE, dimension, read_unit
 from lgf.errors import LgfError, quoted
 
 _CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
@@ -18,6 +20,8 @@ _DAY = re.compile(
 )
 _LATE, _EARLY = 18 * 3600.0, 6 * 3600.0  # seconds of a day: from after the one to before the other is past midnight
 _UNIX = (1e9, 2.5e9)  # seconds since 1970, of the years 2001 to 2049
+_UNITS = {"year": 365.25 * 86_400.0, "day": 86_400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
+_ABOUT = 0.99  # of a unit: a year of 365 days is one
 
 
 def times_as_numbers(t: Any) -> Any:
@@ -60,14 +64,40 @@ def _begins(table: Table, position: int, *patterns: re.Pattern[str]) -> bool:
     return column.dtype.kind == "O" and any(p.fullmatch(str(column[0]).strip()) for p in patterns)
 
 
-def read_times(table: Table, position: int, clock: int | None, one_experiment: bool) -> tuple[np.ndarray, list[str]]:
-    """The times as numbers (of clocks in seconds, of dates in seconds from the first one), and notes.
+def read_times(
+    table: Table, position: int, clock: int | None, one_experiment: bool, unit: str | None = None
+) -> tuple[np.ndarray, str | None, list[str]]:
+    """(the times as numbers, the unit of dates and clocks, notes); numbers are as they stand, in no unit of their own.
 
-    `clock` is the column with the time of day, if the column at `position` has days only.
+    `clock` is the column with the time of day, if the column at `position` has days only. Dates count from the first
+    one and clocks from midnight, both in `unit`; by default in the largest that is no longer than the usual step.
     """
+    seconds, what, origin = _seconds_and_origin(table, position, clock, one_experiment)
+    if seconds is None:
+        return table.numbers(position), None, []
+    chosen = unit or _usual_unit(seconds)
+    try:
+        size = _UNITS.get(chosen) or _in_seconds(chosen)
+    except LgfError as error:
+        name = quoted(table.names[position])
+        raise LgfError(
+            f"the times in {name} of {table.source} are {what}, but the unit of t is {quoted(chosen)}; give a unit of "
+            "time, such as h."
+        ) from error
+    t = seconds / size
+    named = f"{chosen}s" if chosen in _UNITS else chosen
+    return t, chosen, [f"The times in {quoted(table.names[position])} are {what}; t counts {named}{origin}."]
+
+
+def _seconds_and_origin(
+    table: Table, position: int, clock: int | None, one_experiment: bool
+) -> tuple[np.ndarray | None, str, str]:
+    """(the times in seconds, or None for plain numbers; how they are written; from what they count)."""
     column, name = table.columns[position], quoted(table.names[position])
+    from_first = " from the first one"
     if table.is_numeric(position):
-        return _plain_times(table.numbers(position), name)
+        seconds, what = _seconds_of_numbers(table.numbers(position))
+        return seconds, what, from_first
     if _begins(table, position, _SHORT_CLOCK):
         raise LgfError(
             f"the times in {name} of {table.source} may be hours:minutes or minutes:seconds ({column[0]}); write them "
@@ -78,17 +108,31 @@ def read_times(table: Table, position: int, clock: int | None, one_experiment: b
         if one_experiment and np.any(_midnights(seconds)):
             seconds[1:] += 86_400.0 * np.cumsum(_midnights(seconds))
             past = " and goes on past midnight"
-        return seconds, [f"The times in {name} are hours:minutes:seconds; t counts seconds{past}."]
+        return seconds, "hours:minutes:seconds", past
     dates, order = read_dates(table, position)
     if dates is None:
-        return table.numbers(position), []  # it says what is wrong
-    seconds = _seconds(dates)
-    beside = ""
+        return None, "", ""  # what is wrong is said where the numbers are asked for
+    seconds, beside = _seconds(dates), ""
     if clock is not None:
-        of_day = _clock_seconds(table, clock)
-        seconds = seconds + of_day
+        seconds = seconds + _clock_seconds(table, clock)
         seconds, beside = seconds - np.nanmin(seconds), f" with the time of day in {quoted(table.names[clock])}"
-    return seconds, [f"The times in {name} are dates{order}{beside}; t counts seconds from the first one."]
+    return seconds, f"dates{order}{beside}", from_first
+
+
+def _usual_unit(seconds: np.ndarray) -> str:
+    """The largest unit that is no longer than the median step."""
+    steps = np.diff(np.unique(seconds[~np.isnan(seconds)]))
+    usual = float(np.median(steps)) if len(steps) else 1.0
+    return next((unit for unit, size in _UNITS.items() if usual >= _ABOUT * size), "second")
+
+
+def _in_seconds(unit: str) -> float:
+    """The seconds in a unit of time; LgfError if it is none."""
+    size = dimension(read_unit(unit))
+    logarithm = size.pop(SCALE, 0.0)
+    if size != {"second": 1.0}:
+        raise LgfError(f"{quoted(unit)} is no unit of time.")
+    return math.exp(logarithm)
 
 
 def _clock_seconds(table: Table, position: int) -> np.ndarray:
@@ -115,14 +159,13 @@ def _seconds(dates: np.ndarray) -> np.ndarray:
     return (dates - np.min(present)) / np.timedelta64(1, "s") if len(present) else np.full(len(dates), np.nan)
 
 
-def _plain_times(t: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
-    """The numbers as times, and notes; dates such as 20260305 in seconds and Unix times, both from the first one."""
+def _seconds_of_numbers(t: np.ndarray) -> tuple[np.ndarray | None, str]:
+    """(the seconds of dates such as 20260305 and of Unix times, both from the first one, what they are); else None."""
     dates = compact_dates(t)
     if dates is not None:
-        return _seconds(dates), [f"The times in {name} are dates, year first; t counts seconds from the first one."]
+        return _seconds(dates), "dates, year first"
     present = t[~np.isnan(t)]
-    for scale in (1.0, 1e3, 1e6, 1e9):
+    for scale, unit in ((1.0, "seconds"), (1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
         if len(present) and scale * _UNIX[0] < np.min(present) and np.max(present) < scale * _UNIX[1]:
-            note = f"The times in {name} are counted from a date long ago; t counts from the first one, in their unit."
-            return t - np.min(present), [note]
-    return t, []
+            return (t - np.min(present)) / scale, f"{unit} since 1970"
+    return None, ""

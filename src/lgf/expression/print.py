@@ -9,6 +9,8 @@ from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.tree import MINUS_ONE, SIGNAL, Expression, number
 
+MOST_DIGITS = 10  # of a number with a standard error; an unstable equation may determine its constants to 15
+
 
 def format_number(value: float, error: float | None = None) -> str:
     """The number for people: to two digits of its standard error if that is known, else to four digits.
@@ -20,7 +22,7 @@ def format_number(value: float, error: float | None = None) -> str:
         return repr(value)
     if error is not None and math.isfinite(error) and error > 0.0 and value != 0.0:
         digits = math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2
-        text = f"{value:#.{min(max(digits, 1), 15)}g}".rstrip(".").replace(".e", "e")
+        text = f"{value:#.{min(max(digits, 1), MOST_DIGITS)}g}".rstrip(".").replace(".e", "e")
         if "e" in text and 1e-4 <= abs(value) < 1e15:
             text = f"{float(text):.0f}"
         return text

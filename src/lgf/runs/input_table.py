@@ -29,8 +29,15 @@ def read_inputs(
     table = read_table(source)
     place, clock, others = time_and_others(table, time)
     positions = _positions(run, table, others, columns)
-    t, _ = read_times(table, place, clock, one_experiment=True)
-    t = _in_units(run, table.names[place], "t", t)
+    unit = dict(run.request.problem.units).get("t")
+    t, of_dates, _ = read_times(table, place, clock, one_experiment=True, unit=unit)
+    if of_dates is None:
+        t = _in_units(run, table.names[place], "t", t)
+    elif unit is None:
+        raise LgfError(
+            f"the times in {quoted(table.names[place])} of {table.source} are dates or clocks, but those of the data "
+            "were numbers in no unit; give numbers that count as those."
+        )
     held = run.request.problem.held_inputs
     inputs = {}
     for name, k in positions.items():

@@ -35,7 +35,8 @@ from lgf.search.mixture import MakeProposer, check_proposers
 from lgf.search.precompilation import precompile
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.forcing import Forcing
-from lgf.solver.solve import Initial, solve
+from lgf.solver.reference import solve_by_reference
+from lgf.solver.solve import Initial, Inputs, solve
 from lgf.solver.stability import assess
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
@@ -131,9 +132,9 @@ class Run:
             )
         solver_times = np.union1d([start], unique_times)
         values = tuple(float(v) for v in self.best.fit.by_experiment[experiment])
-        solved = solve(
+        solved = _solved(
             System(self.best.skeleton, values), self.best.fit.initial[experiment], solver_times,
-            problem.signals(experiment), branch=self.branches[experiment],
+            problem.signals(experiment), self.branches[experiment],
         )  # fmt: skip
         rows = np.searchsorted(solver_times, unique_times)[inverse]
         inputs = {name: column[rows] for name, column in solved.inputs.items()}
@@ -155,7 +156,7 @@ class Run:
             self._check_experiment(experiment)
         fit, inputs = self.best.fit, self.simulation_inputs(t, forcing)
         values = fit.values if experiment is None else tuple(float(v) for v in fit.by_experiment[experiment])
-        return solve(System(self.best.skeleton, values), initial, t, inputs)
+        return _solved(System(self.best.skeleton, values), initial, t, inputs)
 
     def simulation_inputs(
         self, t: ArrayLike, forcing: ForcingLike | Mapping[str, ForcingLike] = None
@@ -289,3 +290,18 @@ def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
     return replace(
         candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window, settings, target.box)
     )
+
+
+def _solved(
+    system: System, initial: Initial, t: ArrayLike, inputs: Inputs, branch: tuple[float, float] | None = None
+) -> Trajectory:
+    """The trajectory of the system; by the slow solver where the fast one does not reach the end.
+
+    Over a window of millions of its time constants every equation is stiff.
+    """
+    solved = solve(system, initial, t, inputs, branch=branch)
+    if solved.status in (SolveStatus.OUT_OF_STEPS, SolveStatus.SINGULAR) and system.skeleton.right_sides is not None:
+        patient = solve_by_reference(system, initial, solved.t, inputs)
+        if patient.status is SolveStatus.OK:
+            return replace(solved, values=patient.values, status=SolveStatus.OK, end=None)
+    return solved
