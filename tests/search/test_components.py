@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lgf import LatentGrammarFlow
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
@@ -364,3 +365,20 @@ def test_what_is_known_about_a_row_stays(hares):
     assert "sin(theta)" in second
     forbidden = Skeleton.read("theta' = omega; omega' = C*theta", problem.frames[0]).structure
     assert forbidden not in found.population
+
+
+@pytest.mark.parametrize("known", [
+    {"x": "C*x + C*x*y", "y": "C*x*y + C*y"},
+    {"x": "x - 0.5*x*y", "y": "C*x*y - y"},
+    {"x": "x - 0.5*x*y", "y": "0.5*x*y - y"},
+])  # fmt: skip
+def test_a_system_whose_right_hand_sides_are_all_known_is_only_fitted(known):
+    t = np.linspace(0, 12, 80)
+    states = solve(System.read("x' = x - 0.5*x*y; y' = 0.5*x*y - y"), {"x": 3, "y": 1}, t).values[:, :2]
+    states = states + 0.02 * np.random.default_rng(0).standard_normal(states.shape)
+    model = LatentGrammarFlow(known=known, max_evaluations=50).fit(t, states, states=["x", "y"])
+    equation = model.equation_
+    if known["x"].startswith("C"):
+        np.testing.assert_allclose(sorted(equation.values), [-1.0, -0.5, 0.5, 1.0], rtol=0.05)
+    assert model.run_.evaluations <= 10
+    assert model.score(t, states) > 0.99

@@ -162,7 +162,7 @@ def _with_distributions(
             v = replace(v, mean=mean if np.isfinite(mean) else float(values.mean()), deviation=max(deviation, least))
         varying.append(v)
     if tuple(varying) != sharing.varying:
-        fitting = fitting._replace(unknowns=unknowns_of(layout, target, varying), varying=tuple(varying))
+        fitting = fitting._replace(unknowns=unknowns_of(layout, target, fitting.sizes, varying), varying=tuple(varying))
         drawn = levenberg_marquardt(fitting, result.x[None, :], rescue=False)
         result = drawn._replace(evaluations=result.evaluations + drawn.evaluations, steps=result.steps + drawn.steps)
     length = 0.0

@@ -28,7 +28,7 @@ def solve_with_jacobian(fitting: Fitting, x: np.ndarray, rtol: float = 1e-6) -> 
     most_steps = max(_MAX_STEPS, steps_needed(target.oscillations, rtol))
     values = np.full((len(target.t), n_columns), np.nan)
     jacobian = np.zeros((len(x), len(target.t), n_columns))
-    steps = _STEP * np.maximum(np.abs(x), 1e-3)
+    steps = _STEP * np.maximum(np.abs(x), unknowns.least)
     for e in range(target.n_experiments):
         begin, end = int(record.first[e]), int(record.first[e + 1])
         own = record.unknown[e][record.unknown[e] >= 0] + unknowns.n_free

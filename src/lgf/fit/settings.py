@@ -9,10 +9,11 @@ import numpy as np
 
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.tree import T
+from lgf.fit.constant_sizes import constant_sizes, start_sizes
 from lgf.fit.sharing import COMMON, Layout, Sharing, Varying, layout_of, unknowns_of
 from lgf.fit.target import Target
 from lgf.settings.ranges import Count, Positive, Tally, Weight
-from lgf.solver.kernels.trajectory_fit import Unknowns
+from lgf.solver.kernels.trajectory_fit import LARGEST, Unknowns
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
 _STEPS_PER_OSCILLATION = 25  # at a relative tolerance of 1e-4
@@ -83,6 +84,7 @@ class Fitting(NamedTuple):
     lower: np.ndarray  # [p] of the constants
     upper: np.ndarray
     layout: Layout
+    sizes: np.ndarray  # [P] typical absolute values of the unknowns
     unknowns: Unknowns
     unknown_limits: tuple[np.ndarray, np.ndarray]  # (lower, upper) of the unknowns: free constants, then initial values
     varying: tuple[Varying, ...] = ()
@@ -118,12 +120,14 @@ def make_fitting(
     layout = layout_of(compiled.n_constants, int(target.experiment[-1]) + 1, sharing)
     if len(target.experiment) > len(layout.source):
         layout = replace(layout, source=layout.source[target.experiment])
-    unknowns = unknowns_of(layout, target, sharing.varying)
-    lower, upper = _limits(compiled, target, bounds)
-    wide = np.full(target.n_unknown, 1e8)
+    of_constants, of_starts = constant_sizes(skeleton, compiled, target), start_sizes(target)
+    sizes = np.concatenate([of_constants[layout.owner], of_starts])
+    unknowns = unknowns_of(layout, target, sizes, sharing.varying)
+    lower, upper = _limits(compiled, target, LARGEST * np.maximum(of_constants, 1.0), bounds)
+    wide = LARGEST * np.maximum(of_starts, 1.0)
     limits = np.concatenate([lower[layout.owner], -wide]), np.concatenate([upper[layout.owner], wide])
     return Fitting(
-        skeleton, compiled, target, settings, lower, upper, layout, unknowns, limits, sharing.varying
+        skeleton, compiled, target, settings, lower, upper, layout, sizes, unknowns, limits, sharing.varying
     )  # fmt: skip
 
 
@@ -149,13 +153,14 @@ def _multiplied(per_solve: int, per_fit: int, factor: float) -> dict[str, int]:
     return {"steps_per_solve": math.ceil(factor * per_solve), "steps_per_fit": math.ceil(factor * per_fit)}
 
 
-def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """(lower, upper) of the constants.
+def _limits(
+    compiled: CompiledSkeleton, target: Target, largest: np.ndarray, bounds: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(lower, upper) of the constants, whose absolute values are `largest` at most.
 
     The limits are the bounds of the user, at least four samples per period, and no zero of 1 + C*g on the data.
     """
-    limits = np.empty((compiled.n_constants, 2))
-    limits[:] = -1e8, 1e8
+    limits = np.column_stack([-largest, largest])
     for equation in compiled.equations:
         for index, role in zip(equation.nonlinear, equation.roles, strict=True):
             if role.place in ("sin", "cos") and role.cofactor == T:
@@ -165,7 +170,7 @@ def _limits(compiled: CompiledSkeleton, target: Target, bounds: np.ndarray | Non
             if len(g):
                 limits[index] = -_NO_POLE / max(g.max(), 1e-8), _NO_POLE / max(-g.min(), 1e-8)
     if bounds is not None:
-        clipped = np.clip(bounds, -1e8, 1e8)
+        clipped = np.clip(bounds, -largest[:, None], largest[:, None])
         both = np.maximum(limits[:, 0], clipped[:, 0]), np.minimum(limits[:, 1], clipped[:, 1])
         limits = np.where((both[0] <= both[1])[:, None], np.column_stack(both), clipped)
     return np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])

@@ -27,6 +27,7 @@ class Sharing:
 
 
 COMMON = Sharing()
+_LEAST = 1e-3  # of the size of an unknown: smaller ones are moved as one of this size to find a derivative
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +80,15 @@ def layout_of(n_constants: int, n_experiments: int, sharing: Sharing = COMMON) -
     return Layout(source, np.array(owner, np.int64), np.array(experiment, np.int64))
 
 
-def unknowns_of(layout: Layout, target: Target, varying: Sequence[Varying] = ()) -> Unknowns:
-    """The unknowns of a fit for the kernels, with the priors of initial values and of constants that vary."""
+def unknowns_of(layout: Layout, target: Target, sizes: np.ndarray, varying: Sequence[Varying] = ()) -> Unknowns:
+    """The unknowns of a fit for the kernels, with the priors of initial values and of constants that vary.
+
+    `sizes` [P] are typical absolute values of the unknowns.
+    """
     mean = np.concatenate([np.zeros(layout.n_free), target.initial_guess()])
     error = np.concatenate([np.zeros(layout.n_free), target.initial_error])
     for v in varying:
         if np.isfinite(v.deviation):
             own = np.flatnonzero(layout.owner == v.constant)
             mean[own], error[own] = v.mean, v.deviation * np.sqrt(target.power)
-    return Unknowns(layout.source, layout.n_free, mean, error)
+    return Unknowns(layout.source, layout.n_free, mean, error, _LEAST * np.minimum(sizes, 1.0))

@@ -34,6 +34,7 @@ from lgf.search.systems.component import (
     cancelled,
     exchanged,
     fitted_components,
+    known_component,
     propose_components,
 )
 from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
@@ -164,6 +165,10 @@ class ComponentProposer:
     def _batches(self) -> Iterator[list[_Trial]]:
         """The plan: batches of proposals, each made when the results of the one before are known."""
         settings, target = self._settings, self._target
+        known = [known_component(row.known) for row in self._language.rows if row.known is not None]
+        if len(known) == self._n:  # nothing to select
+            yield from self._fitted_in_segments(tuple(known))
+            return
         terms = make_term_grid(self._language, target, settings.terms)
         selection = self._selection(terms, target.columns)
         lists = self._first_lists(selection)
@@ -223,6 +228,15 @@ class ComponentProposer:
             after = self._best(level)[0].candidate.objective
             if after > before.candidate.objective - settings.improvement:
                 break
+
+    def _fitted_in_segments(self, components: Components) -> Iterator[list[_Trial]]:
+        """Batches with this system alone: in segments that it can follow, then in longer ones."""
+        for short in self._settings.segments:
+            yield _present([self._trial(components, (short,), "known")])
+            if self._best(short):
+                yield from self._lengthened(short, 1)
+                if self._explains(self._best(short)[0]):
+                    break
 
     def _selection(self, terms: TermGrid, columns: np.ndarray) -> ComponentSelection:
         """The selection of terms along these columns."""

@@ -108,8 +108,11 @@ class DividedTerms:
             if key not in best:
                 length = float(found.length[choice[i], place[i]])
                 columns = whitened[number, chosen]  # the selection leaves none that the others explain
-                coefficients = np.linalg.solve(columns @ columns.T, columns @ y) / sizes[number, chosen]
-                best[key] = length, self._component(row, length, number, chosen, coefficients)
+                try:
+                    coefficients = np.linalg.solve(columns @ columns.T, columns @ y)
+                except np.linalg.LinAlgError:  # the columns are independent, but their products are not to 16 digits
+                    coefficients = np.linalg.lstsq(columns.T, y)[0]
+                best[key] = length, self._component(row, length, number, chosen, coefficients / sizes[number, chosen])
             if len(best) == settings.listed:
                 break
         return list(best.values())

@@ -18,6 +18,7 @@ from lgf.solver.kernels.machine import LANES, WIDE
 from lgf.solver.kernels.slopes import N_STAGES, N_WORK
 
 _STEP = 1e-6  # of difference quotients, relative
+LARGEST = 1e8  # of an unknown, unless its own limits are wider
 
 
 class Record(NamedTuple):
@@ -54,6 +55,7 @@ class Unknowns(NamedTuple):
     n_free: int  # free constants; initial values follow them
     mean: np.ndarray  # [P] of the prior
     error: np.ndarray  # [P] standard error of the prior in units of the loss; 0 = no prior
+    least: np.ndarray  # [P] size below which the steps of difference quotients do not become shorter
 
 
 class Search(NamedTuple):
@@ -250,7 +252,7 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
             width = min(n_active - done, LANES - 1)
             for lane in range(1, width + 1):
                 j = active[done + lane - 1]
-                h = _STEP * max(abs(x[j]), 1e-3)
+                h = _STEP * max(abs(x[j]), unknowns.least[j])
                 if x[j] + h > upper[j]:
                     h = -h
                 X[j, lane] = x[j] + h
@@ -374,7 +376,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
             damped_solve(A, g, P, damping * 10.0 ** (k - 2), held, change, L)
             for j in range(P):
                 z = x[j] + change[j]
-                z = z if abs(z) < 1e8 else x[j]
+                z = z if abs(z) < max(LARGEST, abs(lower[j]), abs(upper[j])) else x[j]
                 X[j, k] = min(max(z, lower[j]), upper[j])
         steps += losses_of_lanes(
             flow, record, unknowns, windows, X, np.int64(LANES), rtol, patience, with_highest, memory
@@ -411,6 +413,6 @@ _RECORD = types.NamedTuple(
     ),
     Record,
 )  # fmt: skip
-_UNKNOWNS = types.NamedTuple((int64[:, ::1], int64, float64[::1], float64[::1]), Unknowns)
+_UNKNOWNS = types.NamedTuple((int64[:, ::1], int64, float64[::1], float64[::1], float64[::1]), Unknowns)
 _SEARCH = types.NamedTuple((float64, int64, boolean, float64, int64, float64, float64, float64, float64, int64), Search)
 FIT_TRAJECTORY = (FLOW, _RECORD, _UNKNOWNS, int64[::1], float64[:, ::1], float64[::1], float64[::1], _SEARCH)
