@@ -9,7 +9,7 @@ from lgf.data import Problem
 from lgf.report.canvas import png
 from lgf.report.figures import figures
 from lgf.report.page import report, write_report
-from lgf.report.verdict import verdict
+from lgf.report.verdict import residual_sentences, verdict
 from lgf.search.candidate import Prediction
 from lgf.search.decision import Trust
 
@@ -105,7 +105,7 @@ def test_a_wide_prediction_is_a_weak_test_and_a_better_one_is_named(decay):
         return verdict(replace(decay, best=candidates[0], ladder=(candidates[1],), trust=Trust.CONFIRMED))
 
     usual = (
-        "Confirmed: it predicts later samples to within the noise and its own error bars (off by 1 % of the signal)."
+        "Confirmed: it predicts later samples to within the noise and its own error bars (off by 1 % of their size)."
     )
     assert judged(0.01, 0.008) == usual
     assert "is better (off by 0.4 %); more data would decide." in judged(0.01, 0.004)
@@ -134,3 +134,10 @@ def test_names_from_the_data_cannot_become_markup(decay):
 def test_an_interrupted_run_says_so(duffing):
     assert "interrupted" in report(replace(duffing, interrupted=True), IMAGES)
     assert "interrupted" not in report(duffing, IMAGES)
+
+
+def test_an_error_of_pieces_of_the_record_is_called_so(duffing):
+    assert not any("pieces" in sentence for sentence in residual_sentences(duffing))
+    in_pieces = replace(duffing.best, fit=replace(duffing.best.fit, segments=24))
+    sentences = residual_sentences(replace(duffing, best=in_pieces))
+    assert any("The error is that of 24 pieces of the record" in sentence for sentence in sentences)

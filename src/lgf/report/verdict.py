@@ -47,14 +47,14 @@ def verdict(run: Run) -> str:
     if run.trust is Trust.UNTESTED:
         return (
             "Untested: a part of the data does not determine the solution well enough to predict the rest (off by "
-            f"{percentage(error)} of the signal)."
+            f"{percentage(error)} of its size)."
         )
     tested = {
         (True, False): "later samples",
         (False, True): "left-out experiments",
         (True, True): "later samples and left-out experiments",
     }[prediction.forecast is not None, prediction.left_out is not None]
-    size = f"off by {percentage(error)} of the signal"
+    size = f"off by {percentage(error)} of their size"
     if run.trust is Trust.CONFIRMED:
         weak = error > _WEAK_TEST * problem.variation
         how = "Confirmed by a weak test" if weak else "Confirmed"
@@ -87,6 +87,12 @@ def residual_sentences(run: Run) -> list[str]:
             f"The residuals are not white noise: {percentage(noise.share)} of their variance is correlated over about "
             f"{format_number(noise.correlation_time)} units of time. The equation is an approximation at the "
             f"{percentage(run.best.loss**0.5)} level; the error bars allow for it."
+        )
+    pieces = run.best.fit.segments
+    if pieces > 1:
+        sentences.append(
+            f"The error is that of {pieces} pieces of the record, each solved from a start of its own; no solution from "
+            "the first sample alone was found that follows all of it as well."
         )
     tenfold = _tenfold_growth(run)
     if tenfold is not None:
