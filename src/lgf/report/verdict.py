@@ -91,8 +91,8 @@ def residual_sentences(run: Run) -> list[str]:
     pieces = run.best.fit.segments
     if pieces > 1:
         sentences.append(
-            f"The error is that of {pieces} pieces of the record, each solved from a start of its own; no solution from "
-            "the first sample alone was found that follows all of it as well."
+            f"The error is that of {pieces} pieces of the record, each solved from a start of its own; no solution "
+            "from the first sample alone was found that follows all of it as well."
         )
     tenfold = _tenfold_growth(run)
     if tenfold is not None:
