@@ -242,3 +242,13 @@ def test_the_reference_follows_a_rough_input():
     np.testing.assert_allclose(
         solve(equation("0.04*u'' + 0.02*u' + u = F"), (0, 0), t, noise)["u"], theirs["u"], atol=1e-5
     )
+
+
+@pytest.mark.parametrize("size", [1e16, 1e-16])
+def test_a_solution_of_any_size_is_solved(size):
+    t = np.linspace(0.0, 4.0, 5)
+    system = System.read("u' = -0.5*u")
+    for trajectory in (solve(system, (size,), t), solve_by_reference(system, (size,), t)):
+        assert trajectory.status is SolveStatus.OK
+        if size > 1:  # the absolute tolerance of the reference is 1e-11
+            np.testing.assert_allclose(trajectory.u, size * np.exp(-0.5 * t), rtol=1e-6)

@@ -12,13 +12,12 @@ from lgf.expression.functions import FUNCTIONS
 from lgf.expression.tree import SIGNAL, Expression, T, signal, substitute
 from lgf.expression.tree import polynomial as polynomial_in
 from lgf.solver.forcing import longest_step
-from lgf.solver.solve import Initial, Inputs, known_inputs, state_vector
+from lgf.solver.solve import Initial, Inputs, known_inputs, largest_state, state_vector
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
 RTOL, ATOL = 1e-9, 1e-11
 MOST_EVALUATIONS = 40_000  # or as many as these for each sample: a measured input may jump at every one
 _EVALUATIONS_PER_SAMPLE = 200
-_LARGEST = 1e12
 
 Scalar = Callable[[Sequence[float]], float]
 """(t, columns of the frame, inputs) -> value."""
@@ -53,7 +52,7 @@ def solve_by_reference(
 
 
 def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.ndarray) -> Trajectory:
-    columns = rates.frame.columns
+    columns, largest = rates.frame.columns, largest_state(start)
     values = np.full((len(t), len(columns)), np.nan)
     evaluations, most = 0, max(MOST_EVALUATIONS, _EVALUATIONS_PER_SAMPLE * len(t))
 
@@ -92,7 +91,7 @@ def _attempt(solver_class: Callable, rates: "_Rates", start: np.ndarray, t: np.n
                     values[reached] = [*y, *rates(float(t[reached]), y, at_sample=True)]
                     reached += 1
                 rates.accept(solver.t, solver.y)
-                if np.max(np.abs(solver.y)) > _LARGEST:
+                if np.max(np.abs(solver.y)) > largest:
                     status = SolveStatus.BLEW_UP
                     break
         except _OutOfEvaluations:

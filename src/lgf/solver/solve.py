@@ -16,6 +16,7 @@ from lgf.solver.kernels.machine import LANES
 from lgf.solver.program import compile_skeleton
 from lgf.solver.trajectory import SolveStatus, Trajectory, read_only
 
+_LARGEST, _TIMES_START = 1e12, 1e6
 STATUSES = tuple(SolveStatus)  # in the order of the kernel's numbers
 
 Initial = Sequence[float] | Mapping[str, float]
@@ -32,14 +33,15 @@ def solve(
     *,
     branch: tuple[float, float] | None = None,
     rtol: float = 1e-8,
-    limit: ArrayLike = 1e12,
+    limit: ArrayLike | None = None,
     max_steps: int = 200_000,
 ) -> Trajectory:
     """The trajectory of the system at the times t, from the initial state at t[0].
 
     Inputs replace those that the system has as formulas. An equation with several branches (a power of the highest
     derivative) follows the branch nearest to `branch` = (value, slope) of the highest derivative at t[0]; without it,
-    the one that restores the state towards zero. A variable of the state vector beyond its `limit` has blown up.
+    the one that restores the state towards zero. A variable of the state vector beyond its `limit`, 1e12 or a million
+    times the largest of the initial state, has blown up.
     Samples that were not reached are NaN, and the status says why.
 
     >>> import numpy as np
@@ -51,6 +53,7 @@ def solve(
     times = _times(t)
     frame = system.frame
     start = state_vector(frame, initial)
+    limit = largest_state(start) if limit is None else limit
     signals = known_inputs(system, inputs)
     formulas = tuple((name, s.formula) for name, s in signals.items() if s.formula is not None)
     compiled = compile_skeleton(system.skeleton, formulas)
@@ -63,6 +66,11 @@ def solve(
     end = None if status is SolveStatus.OK else _end(problem, times, values, rtol, limit, max_steps)
     inputs_at = {name: s.values(times) for name, s in signals.items()}
     return Trajectory(times, values, frame.columns, inputs_at, status, end)
+
+
+def largest_state(start: np.ndarray) -> float:
+    """The absolute value beyond which a solution from this start has blown up."""
+    return max(_LARGEST, _TIMES_START * float(np.max(np.abs(start), initial=0.0)))
 
 
 def state_vector(frame: Frame, initial: Initial) -> np.ndarray:
