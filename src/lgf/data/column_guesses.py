@@ -20,7 +20,7 @@ _KNOWN_NAMES = {
     "input": "f force forcing input excitation load drive driving",
     "surroundings": "ambient amb tamb exterior insolation irradiance outdoor outdoors outside setpoint solar weather",
     "experiment": "experiment exp run trial replicate rep well subject id series group test record",
-    "weight": "weight weights",
+    "weight": "weights sample_weight sample_weights",  # weight alone is that of a body
     "row": "index row rows sample samples no nr # n obs id rownames",
 }
 _ROW_NAMES = frozenset({"rownames", "row names", "row_names", "row.names", "unnamed: 0"})  # whatever they hold
@@ -36,6 +36,12 @@ def is_called(name: str, what: str) -> bool:
 def is_input(name: str) -> bool:
     """Whether the name is one of an input, or a word in it tells of something that the system does not change."""
     return is_called(name, "input") or not _NAMES["surroundings"].isdisjoint(re.split(r"[ _.-]+", name))
+
+
+def is_weight(table: Table, name: str, position: int) -> bool:
+    """Whether the column is called like the weights of samples and has neither a unit nor a negative number."""
+    has_unit = re.search(r"[\[(]", table.names[position]) is not None
+    return is_called(name, "weight") and not has_unit and not np.any(table.numbers(position) < 0.0)
 
 
 def are_replicates(names: list[str]) -> bool:
@@ -175,7 +181,7 @@ def stepping_columns(table: Table, names: list[str], free: list[int], experiment
     No solution of an equation does that.
     """
     numeric = [k for k in free if table.is_numeric(k) and not counts_rows(table, names, k)]
-    numeric = [k for k in numeric if names[k] not in _NAMES["experiment"] and not is_called(names[k], "weight")]
+    numeric = [k for k in numeric if names[k] not in _NAMES["experiment"] and not is_weight(table, names[k], k)]
     moving = [
         k for k in numeric if any(len(np.unique(own[~np.isnan(own)])) > 1 for own in _parts(table, k, experiment))
     ]

@@ -14,9 +14,9 @@ from lgf.data.column_guesses import (
     guess_values,
     has_one_value,
     increases,
-    is_called,
     is_covariate,
     is_input,
+    is_weight,
     stepping_columns,
 )
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_name
@@ -86,7 +86,7 @@ def guess_roles(
             together = f"Columns {called} together tell" if len(labels) > 1 else f"Column {called} tells"
             notes.append(f"{together} the experiments apart (guessed).")
     numeric = [k for k in free if table.is_numeric(k)]
-    weights = [k for k in numeric if is_called(names[k], "weight")]
+    weights = [k for k in numeric if is_weight(table, names[k], k)]
     if not inputs:
         moving = [k for k in numeric if not has_one_value(table.columns[k])]
         named = list({names[k]: k for k in reversed(moving) if is_input(names[k])}.values())[::-1]  # one of each name

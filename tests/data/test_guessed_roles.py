@@ -1,0 +1,34 @@
+"""Which role a column gets by its name and its values."""
+
+import numpy as np
+import pytest
+
+from lgf.data import read_observations
+
+T = np.linspace(0.0, 5.0, 60)
+GROWTH, DECAY = 80.0 / (1.0 + 15.0 * np.exp(-1.2 * T)), 10.0 * np.exp(-0.5 * T)
+
+
+def states(table, **columns):
+    """The names of the measured variables of the first experiment, and all notes."""
+    reading = read_observations(table, **columns)
+    return [str(v) for v in reading.observations[0].columns], " ".join(reading.notes)
+
+
+@pytest.mark.parametrize("name", ["weight", "weight [kg]", "Weight", "weights [kg]"])
+def test_the_weight_of_a_body_is_measured(name):
+    reading = read_observations({"day": T, name: GROWTH, "height": DECAY})
+    (observation,) = reading.observations
+    assert len(observation.columns) == 2
+    assert observation.weights is None
+    assert not any("is the weight" in note for note in reading.notes)
+
+
+def test_weights_of_samples_are_guessed_by_an_unmistakable_name_and_never_negative():
+    for name in ("weights", "sample_weight", "Sample_Weights"):
+        reading = read_observations({"t": T, "u": GROWTH, name: 1.0 + T})
+        assert reading.observations[0].weights is not None
+        assert f"Column '{name}' is the weight (guessed)." in reading.notes
+    assert states({"t": T, "u": GROWTH, "weights": DECAY - 5.0})[0] == ["u", "weights"]
+    (named,) = read_observations({"t": T, "u": GROWTH, "weight": 1 + T}, weight="weight").observations
+    assert named.weights is not None
