@@ -330,11 +330,11 @@ def test_columns_named_like_something_else_in_an_equation_get_another_name(name)
     assert list(inputs.observations[0].inputs) == [state, "F"]
 
 
-@pytest.mark.parametrize("name", ["Ö (cm)", "---"])
-def test_columns_that_cannot_name_a_state_are_named(name):
-    table = {"time": T, name: U, "prey": U}
-    with pytest.raises(LgfError, match="cannot be the name of a state or an input; rename it"):
-        read_observations(table, time="time", value=[name, "prey"])
+@pytest.mark.parametrize(("name", "called"), [("Ö (cm)", "O"), ("---", "x1")])
+def test_columns_that_cannot_name_a_state_get_another_name(name, called):
+    reading = read_observations({"time": T, name: U, "prey": U})
+    assert [str(v) for v in reading.observations[0].columns] == [called, "prey"]
+    assert f"Column '{name}' is called {called}." in reading.notes
 
 
 def test_experiments_below_each_other_are_told_apart():

@@ -19,7 +19,7 @@ from lgf.data.column_guesses import (
     is_weight,
     stepping_columns,
 )
-from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_name
+from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_names
 from lgf.data.rates import contradicts_rates
 from lgf.data.table import ColumnName, Table
 from lgf.data.times import days_and_clock
@@ -123,7 +123,9 @@ def guess_roles(
             notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
         elif names[k] != variable.name == DEFAULT_STATE or _is_renamed(table.names[k], variable.name):
             notes.append(f"Column {quoted(table.names[k])} is called {variable}.")
-    input_names = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
+    input_names = (DEFAULT_INPUT,)
+    if len(inputs) != 1:
+        input_names = tuple(variable_names([table.names[k] for k in inputs], DEFAULT_INPUT))
     notes += [
         f"Column {quoted(table.names[k])} is called {name}."
         for k, name in zip(inputs, input_names, strict=True)
@@ -175,8 +177,10 @@ def measured_variables(
 
 
 def _is_renamed(column: str, name: str) -> bool:
-    """Whether the name of a column means something else in an equation, so that its variable has another one."""
-    return name.startswith("x_") and not column.strip().startswith("x")
+    """Whether an equation cannot spell the name of a column, or means something else by it: it gets another."""
+    plain = plain_name(column)
+    other = not plain.isascii() or not any(map(str.isalnum, plain))
+    return other or (name.startswith("x_") and not plain.startswith("x"))
 
 
 def _wide_variable(derivative: Any) -> Variable:
