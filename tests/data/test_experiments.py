@@ -359,7 +359,7 @@ def test_times_of_a_clock_and_cycle_numbers_of_a_plate_reader():
     assert reading.observations[1].t.tolist() == pytest.approx([0.0, 30.0, 3630.5 / 60, 86399 / 60, 1440.0])
     assert reading.units == {"t": "minute"}
     assert reading.observations[0].states == ("u",)
-    assert "Not used: column 'Cycle Nr.'." in reading.notes
+    assert "Not used: column 'Cycle Nr.', which counts the rows." in reading.notes
     table["Time"][7] = "~End"
     with pytest.raises(LgfError, match=r"holds '~End' \(row 8\), which is not a time such as 0:00:00"):
         read_observations(table, experiment="Well")

@@ -32,3 +32,21 @@ def test_weights_of_samples_are_guessed_by_an_unmistakable_name_and_never_negati
     assert states({"t": T, "u": GROWTH, "weights": DECAY - 5.0})[0] == ["u", "weights"]
     (named,) = read_observations({"t": T, "u": GROWTH, "weight": 1 + T}, weight="weight").observations
     assert named.weights is not None
+
+
+@pytest.mark.parametrize("names", [("control", "test"), ("sin", "exp"), ("group", "series")])
+@pytest.mark.parametrize("digits", [6, 1])
+def test_measured_numbers_in_a_column_called_like_experiments_are_a_state(names, digits):
+    table = dict(zip(("day", *names), (T, np.round(np.cos(T), 6), np.round(GROWTH, digits)), strict=True))
+    found, said = states(table)
+    assert len(found) == 2
+    assert "Not used" not in said
+
+
+def test_labels_of_experiments_are_no_state_and_the_note_says_why():
+    runs = np.repeat([1.0, 2.0, 3.0], 20)
+    for label in (runs, runs + 0.5, np.arange(60.0)):
+        found, said = states({"t": T, "u": GROWTH, "run": label, "remark": ["x"] * 60, "note": ["y"] * 60})
+        assert found == ["u"]
+        assert "Not used: column 'run', which is called like the names of experiments." in said
+        assert "Not used: column 'remark', 'note', each of which holds text." in said

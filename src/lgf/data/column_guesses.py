@@ -126,7 +126,7 @@ def guess_experiment(table: Table, names: list[str], time: int, free: list[int])
     A column is taken by its name. If time does not increase in its experiments, the others of such names are asked, all
     of them together, and then each other column beside it: the plate beside the well.
     """
-    named = tuple(k for k in free if names[k] in _NAMES["experiment"])
+    named = tuple(k for k in free if names_experiments(table, names[k], k))
     if not named:
         column = _label_of(table, time, free)
         return () if column is None else (column,)
@@ -163,6 +163,21 @@ def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False)
     return min(labels)[1] if labels else None
 
 
+def names_experiments(table: Table, name: str, position: int) -> bool:
+    """Whether the column is called like one that tells experiments apart and holds text, few numbers, or a count.
+
+    A test beside a control, with other numbers in nearly every row, is measured.
+    """
+    if name not in _NAMES["experiment"]:
+        return False
+    if not table.is_numeric(position):
+        return True
+    numbers = table.columns[position][~np.isnan(table.columns[position])]
+    whole = bool(np.all(numbers == np.round(numbers)))
+    fewest = 2 if whole else LEAST_SAMPLES  # samples of a number, on average
+    return len(np.unique(numbers)) <= len(numbers) / fewest or (whole and bool(np.all(np.diff(numbers) == 1.0)))
+
+
 def counts_rows(table: Table, names: list[str], position: int) -> bool:
     """Whether the column only counts the rows, of the table or of each experiment, as an index or a cycle number."""
     named = not _NAMES["row"].isdisjoint(re.split(r"[ _.]+", names[position]))
@@ -181,7 +196,7 @@ def stepping_columns(table: Table, names: list[str], free: list[int], experiment
     No solution of an equation does that.
     """
     numeric = [k for k in free if table.is_numeric(k) and not counts_rows(table, names, k)]
-    numeric = [k for k in numeric if names[k] not in _NAMES["experiment"] and not is_weight(table, names[k], k)]
+    numeric = [k for k in numeric if not names_experiments(table, names[k], k) and not is_weight(table, names[k], k)]
     moving = [
         k for k in numeric if any(len(np.unique(own[~np.isnan(own)])) > 1 for own in _parts(table, k, experiment))
     ]
@@ -194,8 +209,8 @@ def guess_values(
 ) -> tuple[int, ...]:
     """Every column of numbers that is not empty, a covariate or noise, counts no rows and names no experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
-    called = _NAMES["experiment"] | _ROW_NAMES
-    labels = [k for k in numeric if counts_rows(table, names, k) or names[k] in called]
+    counts = [k for k in numeric if counts_rows(table, names, k) or names[k] in _ROW_NAMES]
+    labels = [k for k in numeric if k in counts or names_experiments(table, names[k], k)]
     constant = [
         k for k in numeric
         if k not in labels and (is_covariate(table, k, experiment) or has_one_value(table.columns[k]))
@@ -220,10 +235,24 @@ def guess_values(
         "or an input (--forcing-column)."
         for k in noise
     ]
-    unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant, *noise)]
-    if unused:
-        notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")
+    unused = [k for k in free if k not in (*values, *constant, *noise)]
+    notes += _notes_on_unused(table, {
+        "counts the rows": [k for k in unused if k in counts],
+        "is called like the names of experiments": [k for k in unused if k in labels and k not in counts],
+        "is empty": [k for k in unused if table.is_numeric(k) and k not in labels],
+        "holds text": [k for k in unused if not table.is_numeric(k)],
+    })  # fmt: skip
     return values
+
+
+def _notes_on_unused(table: Table, by_reason: dict[str, list[int]]) -> list[str]:
+    """One note for each reason, with the first columns of which it is true."""
+    notes = []
+    for reason, columns in by_reason.items():
+        called = ", ".join(quoted(table.names[k]) for k in columns[:8]) + " and more" * (len(columns) > 8)
+        each = "each of which " if len(columns) > 1 else "which "
+        notes += [f"Not used: column {called}, {each}{reason}."] if columns else []
+    return notes
 
 
 def is_covariate(table: Table, position: int, experiment: Sequence[int]) -> bool:
