@@ -50,3 +50,21 @@ def test_labels_of_experiments_are_no_state_and_the_note_says_why():
         assert found == ["u"]
         assert "Not used: column 'run', which is called like the names of experiments." in said
         assert "Not used: column 'remark', 'note', each of which holds text." in said
+
+
+def test_years_in_no_order_are_the_time_rather_than_the_numbers_of_the_rows():
+    year = np.concatenate([np.arange(1990.0, 2020.0), np.arange(1995.0, 1960.0, -1.0)])
+    rows = np.arange(1.0, 1.0 + len(year))
+    reading = read_observations({"rownames": rows, "year": year, "co2": 300.0 + 1.5 * (year - 1960.0)})
+    (observation,) = reading.observations
+    assert observation.t.tolist() == list(range(1961, 2020))
+    np.testing.assert_allclose(observation.values[:, 0], 300.0 + 1.5 * (observation.t - 1960.0))
+    assert "Time is column 'year' (guessed)." in reading.notes
+    assert any("sorted by time" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize("name", ["month", "min"])
+def test_months_of_several_years_and_minima_are_not_the_time(name):
+    column = np.tile(np.arange(1.0, 13.0), 5) if name == "month" else np.cos(T)
+    reading = read_observations({"rownames": np.arange(1.0, 61.0), name: column, "u": DECAY})
+    assert any("'rownames' (guessed), which counts the rows" in note for note in reading.notes)

@@ -23,6 +23,7 @@ _KNOWN_NAMES = {
     "weight": "weights sample_weight sample_weights",  # weight alone is that of a body
     "row": "index row rows sample samples no nr # n obs id rownames",
 }
+_AMBIGUOUS_UNITS = frozenset({"ms", "s", "min", "h"})  # also masses, substrates, minima and heights
 _ROW_NAMES = frozenset({"rownames", "row names", "row_names", "row.names", "unnamed: 0"})  # whatever they hold
 _WELL = re.compile(r"[a-p](0?[1-9]|1[0-9]|2[0-4])")  # of plates with up to 384 wells
 _NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
@@ -77,6 +78,9 @@ def guess_time(table: Table, names: list[str], free: list[int]) -> int:
         # Experiments often have their times in common.
         repeated.sort(key=lambda k: (names[k] not in _NAMES["unit of time"], len(np.unique(table.columns[k]))))
         candidates = repeated[:1] + candidates
+    if candidates and counts_rows(table, names, candidates[0]):  # rows can be sorted by their year, but by no minimum
+        years = [k for k in units if names[k] not in _AMBIGUOUS_UNITS and table.is_numeric(k)]
+        candidates = [k for k in years if _mostly_differ(table.columns[k])] + candidates
     if candidates:
         return candidates[0]
     if sum(name.startswith("column ") for name in names) > len(names) / 2:  # a title was taken for the header
@@ -107,6 +111,11 @@ def _goes_on(times: np.ndarray) -> bool:
     """Whether the numbers never fall, and rise at times."""
     present = times[~np.isnan(times)]
     return len(present) > 1 and present[-1] > present[0] and bool(np.all(np.diff(present) >= 0))
+
+
+def _mostly_differ(times: np.ndarray) -> bool:
+    """Whether more than half of the rows have a time of their own, as months of several years have not."""
+    return len(np.unique(times[~np.isnan(times)])) > len(times) / 2
 
 
 def increases(table: Table, position: int) -> bool:
