@@ -68,3 +68,13 @@ def test_months_of_several_years_and_minima_are_not_the_time(name):
     column = np.tile(np.arange(1.0, 13.0), 5) if name == "month" else np.cos(T)
     reading = read_observations({"rownames": np.arange(1.0, 61.0), name: column, "u": DECAY})
     assert any("'rownames' (guessed), which counts the rows" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize("name", ["when", "observed_at", "Messung"])
+@pytest.mark.parametrize("form", ["2026-01-{:02}", "2026-01-{:02}T08:00:00Z", "{:02}.01.2026 08:00"])
+def test_dates_are_the_time_whatever_their_column_is_called(name, form):
+    days = [form.format(k) for k in range(1, 21)]
+    reading = read_observations({"level": GROWTH[:20], "day": np.cos(T[:20]), name: days, "batch": ["2026-01-01"] * 20})
+    assert f"Time is column '{name}' (guessed)." in reading.notes
+    assert reading.observations[0].t.tolist() == list(range(20))
+    assert reading.units["t"] == "day"

@@ -10,7 +10,6 @@ from lgf.data.column_guesses import (
     are_replicates,
     counts_rows,
     guess_experiment,
-    guess_time,
     guess_values,
     has_one_value,
     increases,
@@ -22,6 +21,7 @@ from lgf.data.column_guesses import (
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_names
 from lgf.data.rates import contradicts_rates
 from lgf.data.table import ColumnName, Table
+from lgf.data.time_guess import guess_time
 from lgf.data.times import days_and_clock
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
