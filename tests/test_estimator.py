@@ -107,6 +107,21 @@ def test_times_may_be_a_table_of_one_column(fitted):
     assert model.score(pd.DataFrame({"t": T}), U) == fitted.score(T, U)
 
 
+def test_the_times_in_a_table_of_values_are_no_state(fitted):
+    frame = pd.DataFrame({"t [s]": T, "u [m]": U})
+    for values in (frame, frame.to_dict("records"), frame.to_records(index=False)):
+        model = clone(fitted).fit(T, values)
+        assert str(model.equation_).split("[")[0].strip() == str(fitted.equation_).split("[")[0].strip()
+
+
+def test_a_run_in_the_home_folder_is_saved_and_loaded(fitted, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    fitted.save("~/run")
+    assert not (tmp_path / "~").exists()
+    assert LatentGrammarFlow.load("~/run").equation_ == fitted.equation_
+
+
 def test_an_equation_is_shown_by_the_text_that_makes_it(fitted):
     assert repr(fitted.equation_) == f"System.read({fitted.equation_.text!r})"
     assert System.read(fitted.equation_.text).values == fitted.equation_.values

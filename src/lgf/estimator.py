@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
+from lgf.data.array_values import columns_of_rows, without_times
 from lgf.data.quantities import take_units
 from lgf.data.times import times_as_numbers
 from lgf.equation.units import unit_text
@@ -170,12 +171,14 @@ class LatentGrammarFlow(BaseEstimator):
     ) -> "LatentGrammarFlow":
         """The estimator itself, fitted to `values` measured at times `t`.
 
-        Several experiments are lists of arrays. A table of values has one column per state, named by `states` (or by
-        a DataFrame); experiments may have different columns. `derivative` is the measured quantity: 0 for u, 1 for u',
-        2 for u'', one of these per column of one state, or by state: {"x2": 2}. `initial` holds the known initial
-        values u(t0), u'(t0), ..., or a mapping from names to values; the others are fitted. `forcing` is a formula in
-        t, a function, samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
+        Several experiments are lists of arrays. A table of values has one column per state, named by `states` (or by a
+        DataFrame or records, whose column of the times is left out); experiments may have different columns.
+        `derivative` is the measured quantity: 0 for u, 1 for u', 2 for u'', one of these per column of one state, or by
+        state: {"x2": 2}. `initial` holds the known initial values u(t0), u'(t0), ..., or a mapping from names to
+        values; the others are fitted. `forcing` is a formula in t, a function, samples at t, a mapping from the names
+        of inputs to these, or one of these for each experiment.
         """
+        t, values = columns_of_rows(t), without_times(columns_of_rows(t), columns_of_rows(values))
         t, values, forcing, initial, units = take_units(t, values, forcing, initial, states, derivative, self.units)
         scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
@@ -390,13 +393,14 @@ class LatentGrammarFlow(BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""
         check_is_fitted(self, "run_")
-        write_run(self.run_, folder)
-        write_report(self.run_, folder)
+        path = Path(folder).expanduser()
+        write_run(self.run_, path)
+        write_report(self.run_, path)
 
     @classmethod
     def load(cls, folder: str | Path) -> "LatentGrammarFlow":
         """The estimator fitted by the run in the folder."""
-        run = read_run(folder)
+        run = read_run(Path(folder).expanduser())
         known, limits = run.request.problem.knowledge, run.request.settings.search
         return cls(
             **{name: getattr(known, name) for name in _KNOWLEDGE},

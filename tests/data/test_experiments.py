@@ -532,3 +532,49 @@ def test_a_column_is_found_without_its_unit_and_its_number_is_told_as_it_was_typ
 def test_names_of_rows_are_no_state_even_if_rows_were_sorted():
     table = {"rownames": np.r_[1:22:2, 2:21:2], "height": U, "age": T}
     assert read_observations(table).observations[0].states == ("u",)
+
+
+RECORDS = {
+    "a list of records": lambda frame: frame.to_dict("records"),
+    "a record array": lambda frame: frame.to_records(index=False),
+    "a structured array": lambda frame: np.array(list(frame.itertuples(index=False)), [("t", float), ("x", float)]),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_are_a_table(name):
+    rows = RECORDS[name](pd.DataFrame({"t": T, "x": U}))
+    _same(read_observations(rows).observations[0])
+    (observation,) = observations_from_arrays(T, rows)
+    _same(observation)
+    assert observation.columns == (STATE,)  # the column of the times is none of the values
+
+
+def test_records_may_lack_a_value_and_hold_several_states():
+    rows = [{"x": u, "y": -u} for u in U[:-1]] + [{"x": U[-1]}]
+    (observation,) = observations_from_arrays([{"t": t} for t in T], rows)
+    assert [str(v) for v in observation.columns] == ["x", "y"]
+    assert np.isnan(observation.values[-1, 1])
+
+
+def test_a_column_of_the_times_is_no_state():
+    frame = pd.DataFrame({"hours": T, "x": U, "y": -U})
+    for values in (frame, dict(frame)):
+        (observation,) = observations_from_arrays(frame.hours, values)
+        assert [str(v) for v in observation.columns] == ["x", "y"]
+    for t in (T, [T, T]):
+        several = observations_from_arrays(t, [frame, frame])
+        assert [[str(v) for v in o.columns] for o in several] == [["x", "y"]] * 2
+    assert observations_from_arrays(T, frame[["hours"]])[0].columns == (STATE,)  # nothing else was measured
+
+
+def test_numbers_as_text_are_read():
+    _same(observations_from_arrays([str(t) for t in T], [str(u) for u in U])[0])
+    with pytest.raises(LgfError, match="the measured values cannot be read as an array of numbers"):
+        observations_from_arrays(T, ["a"] * len(T))
+
+
+def test_the_home_folder_may_be_written_as_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "record.csv").write_text(_text(["t,u"], ","))
+    _same(read_observations("~/record.csv").observations[0])

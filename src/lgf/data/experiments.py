@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lgf.data.array_values import columns_of_rows, texts_as_array, without_times
 from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
 from lgf.data.column_units import column_units
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, state_variables
@@ -142,11 +143,13 @@ def observations_from_arrays(
 
     Experiments may share their times. Values have one column per state, named by `states` (for all experiments or for
     each; x0, x1, ... if not given), or, where `derivative` names one for each column, per derivative of one state. A
-    DataFrame or a mapping of columns has its own names. `forcing` is a formula, a function, a Forcing, samples at the
+    DataFrame, a mapping of columns or a list of records has its own names; its column of the times is left out.
+    `forcing` is a formula, a function, a Forcing, samples at the
     times, a mapping from the names of inputs to these, or a list with one of these for each experiment. With `by_name`
     a DataFrame with one column names the state, which is u otherwise.
     """
-    t, values, forcing, weights = (_plain_arrays(item) for item in (t, values, forcing, weights))
+    t, values, weights = (_plain_arrays(texts_as_array(columns_of_rows(item))) for item in (t, values, weights))
+    values, forcing = without_times(t, values), _plain_arrays(forcing)
     t = [times_as_numbers(times) for times in t] if _is_list(t) else times_as_numbers(t)
     if not _is_list(values):
         if _is_list(t):
