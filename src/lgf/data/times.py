@@ -2,9 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
-from datetime import date, timedelta
-from typing import Any
 
 import numpy as np
 
@@ -22,30 +19,6 @@ _LATE, _EARLY = 18 * 3600.0, 6 * 3600.0  # seconds of a day: from after the one 
 _UNIX = (1e9, 2.5e9)  # seconds since 1970, of the years 2001 to 2049
 _UNITS = {"year": 365.25 * 86_400.0, "day": 86_400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 _ABOUT = 0.99  # of a unit: a year of 365 days is one
-
-
-def times_as_numbers(t: Any) -> Any:
-    """Times of an array as numbers: durations in seconds, a column as a row; LgfError for dates, which have no origin.
-
-    >>> times_as_numbers(np.array([0, 1500], "m8[ms]")).tolist(), times_as_numbers([[0.0], [1.0]]).tolist()
-    ([0.0, 1.5], [0.0, 1.0])
-    """
-    if isinstance(t, Mapping) and len(t) == 1:  # a DataFrame with one column
-        t = next(iter(t.values()))
-    try:
-        array = np.asarray(t)
-    except ValueError:  # experiments of different lengths
-        return t
-    first = array.flat[0] if array.dtype.kind == "O" and array.size else None
-    if isinstance(first, timedelta):
-        array = array.astype("m8[us]")
-    if array.dtype.kind == "M" or isinstance(first, date):
-        raise LgfError(
-            "t holds dates; give numbers, such as the seconds since the first one: (t - t[0]) / np.timedelta64(1, 's')."
-        )
-    if array.dtype.kind == "m":
-        array = t = array / np.timedelta64(1, "s")
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else t
 
 
 def days_and_clock(table: Table, position: int, free: list[int]) -> tuple[int, int] | None:
@@ -75,9 +48,9 @@ def read_times(
     seconds, what, origin = _seconds_and_origin(table, position, clock, one_experiment)
     if seconds is None:
         return table.numbers(position), None, []
-    chosen = unit or _usual_unit(seconds)
+    chosen = unit or usual_unit(seconds)
     try:
-        size = _UNITS.get(chosen) or _in_seconds(chosen)
+        size = seconds_in(chosen)
     except LgfError as error:
         name = quoted(table.names[position])
         raise LgfError(
@@ -119,15 +92,17 @@ def _seconds_and_origin(
     return seconds, f"dates{order}{beside}", from_first
 
 
-def _usual_unit(seconds: np.ndarray) -> str:
+def usual_unit(seconds: np.ndarray) -> str:
     """The largest unit that is no longer than the median step."""
     steps = np.diff(np.unique(seconds[~np.isnan(seconds)]))
     usual = float(np.median(steps)) if len(steps) else 1.0
     return next((unit for unit, size in _UNITS.items() if usual >= _ABOUT * size), "second")
 
 
-def _in_seconds(unit: str) -> float:
+def seconds_in(unit: str) -> float:
     """The seconds in a unit of time; LgfError if it is none."""
+    if unit in _UNITS:
+        return _UNITS[unit]
     size = dimension(read_unit(unit))
     logarithm = size.pop(SCALE, 0.0)
     if size != {"second": 1.0}:
