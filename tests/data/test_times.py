@@ -183,3 +183,53 @@ def test_dates_without_a_known_origin_and_of_two_kinds_are_told():
         times_as_numbers(DAYS)
     with pytest.raises(LgfError, match="in one experiment and other times in another"):
         observations_from_arrays([DAYS, np.arange(4.0)], [np.array(U)] * 2)
+
+
+def clock_numbers(first, n, step):
+    """Hours and minutes as numbers, and the number of midnights before each, from `first` minutes on."""
+    minutes = first + step * np.arange(n)
+    return 100.0 * (minutes % 1440 // 60) + minutes % 60, minutes // 1440
+
+
+def test_hours_and_minutes_as_numbers_are_a_clock_that_goes_on_past_midnight():
+    clock, day = clock_numbers(570, 100, 10)
+    warm = 37.0 + np.sin(np.arange(100) / 15)
+    alone = read_observations({"rownames": np.arange(1.0, 101.0), "time": clock, "temp": warm})
+    (observation,) = alone.observations
+    np.testing.assert_allclose(observation.t, 570 + 10 * np.arange(100))
+    assert alone.units["t"] == "minute"
+    assert (
+        "The times in 'time' are hours and minutes by their jumps at full hours (930 is 9:30); t counts minutes and "
+        "goes on past midnight."
+    ) in alone.notes
+    beside = read_observations({"day": 307.0 + day, "time": clock, "temp": warm})
+    (observation,) = beside.observations
+    np.testing.assert_allclose(observation.t, 10 * np.arange(100))
+    assert [str(v) for v in observation.columns] == ["u"]
+    assert any("are days with hours and minutes in 'time' (930 is 9:30)" in note for note in beside.notes)
+    named = read_observations({"day": 307.0 + day, "time": clock, "temp": warm}, experiment="day")
+    assert [o.name for o in named.observations] == ["307", "308"]
+
+
+def test_a_gap_in_a_clock_is_a_gap():
+    clock, _ = clock_numbers(60, 200, 5)
+    keep = np.r_[0:30, 36:200]
+    (observation,) = read_observations({"time": clock[keep], "u": np.cos(np.arange(200) / 30)[keep]}).observations
+    np.testing.assert_allclose(observation.t, (60 + 5 * np.arange(200))[keep])
+
+
+@pytest.mark.parametrize("t", [
+    np.arange(0.0, 500.0, 10.0), np.arange(0.0, 2300.0, 100.0), np.array([0.0, 5, 10, 20, 50, 100, 200, 500, 1000]),
+    np.arange(50.0), np.arange(0.0, 60.0, 10.0), np.r_[0:60:10, 100:160:10], np.arange(0.5, 200.0, 10.0),
+    np.arange(1900.0, 1960.0), np.arange(0.0, 2000.0, 25.0), np.arange(0.0, 2000.0, 50.0), np.arange(0.0, 1000.0, 20.0),
+], ids=str)  # fmt: skip
+def test_other_numbers_are_no_clock(t):
+    reading = read_observations({"time": t, "u": np.cos(np.arange(len(t)) / 5)})
+    assert reading.observations[0].t.tolist() == t.tolist()
+    assert "t" not in reading.units
+
+
+@pytest.mark.parametrize("name", ["time [s]", "minutes"])
+def test_numbers_with_a_unit_are_no_clock(name):
+    clock, _ = clock_numbers(0, 60, 10)
+    assert read_observations({name: clock, "u": np.cos(np.arange(60) / 9)}).observations[0].t.tolist() == clock.tolist()

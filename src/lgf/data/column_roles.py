@@ -22,7 +22,7 @@ from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_lea
 from lgf.data.rates import contradicts_rates
 from lgf.data.table import ColumnName, Table
 from lgf.data.time_guess import guess_time
-from lgf.data.times import days_and_clock
+from lgf.data.times import clock_goes_on, days_and_clock
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
 
@@ -78,7 +78,7 @@ def guess_roles(
     if parts is not None:
         free = [k for k in (*free, time_position) if k not in parts]
         time_position, clock = parts
-    if not labels and not increases(table, time_position):
+    if not labels and not increases(table, time_position) and not clock_goes_on(table, time_position, clock):
         labels = guess_experiment(table, names, time_position, free)
         free = [k for k in free if k not in labels]
         called = " and ".join(quoted(table.names[k]) for k in labels)

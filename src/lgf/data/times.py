@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from lgf.data.clock_numbers import clock_column, day_beside_clock
 from lgf.data.dates import compact_dates, not_a_time, read_dates
 from lgf.data.table import Table
 from lgf.equation.units import SCALE, dimension, read_unit
@@ -29,7 +30,16 @@ def days_and_clock(table: Table, position: int, free: list[int]) -> tuple[int, i
         return position, min(clocks)
     if position in clocks and days:
         return min(days), position
-    return None
+    return day_beside_clock(table, position, free)
+
+
+def clock_goes_on(table: Table, position: int, clock: int | None) -> bool:
+    """Whether the column holds times of day as numbers that rise, past midnight too, with the days beside them if any.
+
+    `clock` is as in `read_times`.
+    """
+    seconds, _, _ = _seconds_of_clock(table, position, clock, one_experiment=True)
+    return seconds is not None and bool(np.all(np.diff(seconds) > 0))
 
 
 def _begins(table: Table, position: int, *patterns: re.Pattern[str]) -> bool:
@@ -69,6 +79,9 @@ def _seconds_and_origin(
     column, name = table.columns[position], quoted(table.names[position])
     from_first = " from the first one"
     if table.is_numeric(position):
+        seconds, what, origin = _seconds_of_clock(table, position, clock, one_experiment)
+        if seconds is not None:
+            return seconds, what, origin
         seconds, what = _seconds_of_numbers(table.numbers(position))
         return seconds, what, from_first
     if _begins(table, position, _SHORT_CLOCK):
@@ -77,10 +90,7 @@ def _seconds_and_origin(
             f"as hours:minutes:seconds, such as {column[0]}:00."
         )
     if _begins(table, position, _CLOCK):
-        seconds, past = _clock_seconds(table, position), ""
-        if one_experiment and np.any(_midnights(seconds)):
-            seconds[1:] += 86_400.0 * np.cumsum(_midnights(seconds))
-            past = " and goes on past midnight"
+        seconds, past = _past_midnight(_clock_seconds(table, position), one_experiment)
         return seconds, "hours:minutes:seconds", past
     dates, order = read_dates(table, position)
     if dates is None:
@@ -90,6 +100,35 @@ def _seconds_and_origin(
         seconds = seconds + _clock_seconds(table, clock)
         seconds, beside = seconds - np.nanmin(seconds), f" with the time of day in {quoted(table.names[clock])}"
     return seconds, f"dates{order}{beside}", from_first
+
+
+def _seconds_of_clock(
+    table: Table, position: int, clock: int | None, one_experiment: bool
+) -> tuple[np.ndarray | None, str, str]:
+    """The same for times of day as numbers such as 930, alone or beside numbers of days; None for other numbers."""
+    seconds = clock_column(table, position if clock is None else clock)
+    if seconds is None or not table.is_numeric(position):
+        return None, "", ""
+    example = f"{table.columns[position if clock is None else clock][0]:.0f} is {_as_clock(seconds[0])}"
+    if clock is None:
+        seconds, past = _past_midnight(seconds, one_experiment)
+        return seconds, f"hours and minutes by their jumps at full hours ({example})", past
+    seconds = seconds + 86_400.0 * table.numbers(position)
+    what = f"days with hours and minutes in {quoted(table.names[clock])} ({example})"
+    return seconds - np.nanmin(seconds), what, " from the first one"
+
+
+def _past_midnight(seconds: np.ndarray, one_experiment: bool) -> tuple[np.ndarray, str]:
+    """(times of day that go on past midnight in one experiment, what a note says of that)."""
+    midnights = _midnights(seconds)
+    if not one_experiment or not np.any(midnights):
+        return seconds, ""
+    return seconds + 86_400.0 * np.concatenate(([0], np.cumsum(midnights))), " and goes on past midnight"
+
+
+def _as_clock(seconds: float) -> str:
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f"{hours}:{minutes:02d}"
 
 
 def usual_unit(seconds: np.ndarray) -> str:
