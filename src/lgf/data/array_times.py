@@ -88,10 +88,10 @@ def _are_experiments(t: Any) -> bool:
 
 def _instants(t: Any) -> np.ndarray | None:
     """The times as an array, of datetime64 or timedelta64 if they are dates, periods or durations; None if ragged."""
-    if isinstance(t, Mapping) and len(t) == 1:
-        t = next(iter(t.values()))
-    elif hasattr(t, "columns") and hasattr(t, "iloc") and len(t.columns) == 1:
+    if hasattr(t, "columns") and hasattr(t, "iloc") and len(t.columns) == 1:
         t = t.iloc[:, 0]
+    elif isinstance(t, Mapping) and len(t) == 1:
+        t = next(iter(t.values()))
     try:
         array = np.asarray(texts_as_array(getattr(t, "magnitude", t)))
     except ValueError:
