@@ -569,7 +569,6 @@ def prepared(tmp_path_factory, duffing):
     pd.DataFrame(two).to_csv(folder / "two.csv", index=False)
     pd.DataFrame(two | {"c": 3.0}).to_csv(folder / "constant.csv", index=False)
     pd.DataFrame({"t": t} | {f"x{k}": np.sin(t + k) for k in range(7)}).to_csv(folder / "seven.csv", index=False)
-    pd.DataFrame({"t": t, "(m)": np.sin(t), "y": np.cos(t)}).to_csv(folder / "no_letters.csv", index=False)
     folder.joinpath("flat.csv").write_text("t,u\n" + "".join(f"{k},1\n" for k in range(30)))
     folder.joinpath("binary.grammar").write_bytes(b"\xff")
     folder.joinpath("trivial.grammar").write_text("template: given forcing\nS -> C*u\n")

@@ -107,6 +107,40 @@ def test_times_may_be_a_table_of_one_column(fitted):
     assert model.score(pd.DataFrame({"t": T}), U) == fitted.score(T, U)
 
 
+def test_dates_are_times_with_a_unit_for_fit_and_predict(fitted, tmp_path):
+    days = pd.date_range("2026-03-01", periods=len(T), freq="D", tz="UTC")
+    model = clone(fitted).fit(days, pd.DataFrame({"when": days, "u": U}))
+    assert model.units_["t"] == "d"
+    np.testing.assert_allclose(model.equation_.values[0], fitted.equation_.values[0] * T[1], rtol=0.01)
+    numbers = np.array([0.0, 7.0, 100.0])
+    expected = model.predict(numbers)
+    later = days[0] + pd.to_timedelta(numbers, unit="D")
+    np.testing.assert_allclose(model.predict(later), expected)
+    np.testing.assert_allclose(model.predict(pd.to_timedelta(24 * numbers, unit="h")), expected)
+    np.testing.assert_allclose(model.simulate(later, initial=2.0).u, model.simulate(numbers, initial=2.0).u)
+    assert model.score(days, U) > 0.99
+    model.save(tmp_path)
+    loaded = LatentGrammarFlow.load(tmp_path)
+    np.testing.assert_allclose(loaded.predict(pd.to_timedelta(numbers, unit="D")), expected)
+    with pytest.raises(LgfError, match=r"not known from which one the times count; give numbers, .* in 'd'"):
+        loaded.predict(later)
+
+
+def test_the_times_in_a_table_of_values_are_no_state(fitted):
+    frame = pd.DataFrame({"t [s]": T, "u [m]": U})
+    for values in (frame, frame.to_dict("records"), frame.to_records(index=False)):
+        model = clone(fitted).fit(T, values)
+        assert str(model.equation_).split("[")[0].strip() == str(fitted.equation_).split("[")[0].strip()
+
+
+def test_a_run_in_the_home_folder_is_saved_and_loaded(fitted, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    fitted.save("~/run")
+    assert not (tmp_path / "~").exists()
+    assert LatentGrammarFlow.load("~/run").equation_ == fitted.equation_
+
+
 def test_an_equation_is_shown_by_the_text_that_makes_it(fitted):
     assert repr(fitted.equation_) == f"System.read({fitted.equation_.text!r})"
     assert System.read(fitted.equation_.text).values == fitted.equation_.values

@@ -15,8 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
+from lgf.data.array_times import TimeScale, time_scale, times_as_numbers, times_in_scale
+from lgf.data.array_values import columns_of_rows, without_times
 from lgf.data.quantities import take_units
-from lgf.data.times import times_as_numbers
 from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -95,6 +96,7 @@ class LatentGrammarFlow(BaseEstimator):
     indistinguishable_   DataFrame of the equations that fit about as well as the chosen one
     equivalents_         systems that give exactly the same measured states with another hidden state
     findings_            findings of the data check
+    origin_              the date from which the times count, if they were dates; None in a loaded estimator
     run_, discovery_     everything else; discovery_ is None in a loaded estimator
 
     >>> import numpy as np
@@ -170,13 +172,19 @@ class LatentGrammarFlow(BaseEstimator):
     ) -> "LatentGrammarFlow":
         """The estimator itself, fitted to `values` measured at times `t`.
 
-        Several experiments are lists of arrays. A table of values has one column per state, named by `states` (or by
-        a DataFrame); experiments may have different columns. `derivative` is the measured quantity: 0 for u, 1 for u',
-        2 for u'', one of these per column of one state, or by state: {"x2": 2}. `initial` holds the known initial
-        values u(t0), u'(t0), ..., or a mapping from names to values; the others are fitted. `forcing` is a formula in
-        t, a function, samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
+        Times may be dates, periods or durations; they count in the largest unit of time that is no longer than their
+        usual step (`units_`), dates from the first one. Several experiments are lists of arrays. A table of values has
+        one column per state, named by `states` (or by a DataFrame or records, whose column of the times is left out);
+        experiments may have different columns. `derivative` is the measured quantity: 0 for u, 1 for u', 2 for u'', one
+        of these per column of one state, or by state: {"x2": 2}. `initial` holds the known initial values u(t0),
+        u'(t0), ..., or a mapping from names to values; the others are fitted. `forcing` is a formula in t, a function,
+        samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
         """
-        t, values, forcing, initial, units = take_units(t, values, forcing, initial, states, derivative, self.units)
+        t, values = columns_of_rows(t), without_times(columns_of_rows(t), columns_of_rows(values))
+        scale, given = time_scale(t, (self.units or {}).get("t")), self.units
+        if scale is not None:
+            t, given = times_in_scale(t, scale), {**(given or {}), "t": scale.unit}
+        t, values, forcing, initial, units = take_units(t, values, forcing, initial, states, derivative, given)
         scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
             t, values, states=states, derivative=derivative, forcing=forcing, weights=weights,
@@ -190,6 +198,7 @@ class LatentGrammarFlow(BaseEstimator):
         )  # fmt: skip
         warn(request.findings)
         makers, n_jobs = _makers(self.proposers), _jobs(self.n_jobs)
+        self.origin_ = None if scale is None else scale.origin
         with live_progress(request) if self.progress else nullcontext() as notify:
             return self._store(execute(request, proposers=makers, n_jobs=n_jobs, notify=notify))
 
@@ -244,7 +253,7 @@ class LatentGrammarFlow(BaseEstimator):
         quantities=True the result has units; of several states it is a mapping from names.
         """
         check_is_fitted(self, "run_")
-        times = _times(times_in_numbers(self.run_, t))
+        times = self._times(t)
         give = partial(states_in_quantities, self.run_) if quantities else self._states
         if interval is None:
             return give(forecast(self.run_, experiment, times))
@@ -260,11 +269,16 @@ class LatentGrammarFlow(BaseEstimator):
         check_is_fitted(self, "run_")
         names = self.run_.frame.names
         (observation,) = observations_from_arrays(
-            _times(seen_t, "seen_t"), _arrays(seen), states=names if len(names) > 1 else None
+            self._times(seen_t, "seen_t"), _arrays(seen), states=names if len(names) > 1 else None
         )
         if len(names) == 1:
             observation = replace(observation, columns=(Variable(names[0]),))
-        return self._states(continued(self.run_, observation, _times(t), _arrays(forcing)))
+        return self._states(continued(self.run_, observation, self._times(t), _arrays(forcing)))
+
+    def _times(self, t: Any, name: str = "t") -> np.ndarray:
+        """The times as numbers, as they count in the data."""
+        scale = TimeScale(self.units_.get("t") or "second", getattr(self, "origin_", None))
+        return _numbers(times_as_numbers(_arrays(times_in_numbers(self.run_, t)), scale), name)
 
     def _states(self, solved: Trajectory) -> np.ndarray:
         columns = [solved[name] for name in self.run_.frame.names]
@@ -322,7 +336,7 @@ class LatentGrammarFlow(BaseEstimator):
         """
         check_is_fitted(self, "run_")
         run = self.run_
-        times = _times(times_in_numbers(run, t))
+        times = self._times(t)
         start, inputs = initial_in_numbers(run, initial), inputs_in_numbers(run, _arrays(forcing))
         if not isinstance(start, Mapping):
             start = _numbers(start, "initial").tolist()
@@ -390,13 +404,14 @@ class LatentGrammarFlow(BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""
         check_is_fitted(self, "run_")
-        write_run(self.run_, folder)
-        write_report(self.run_, folder)
+        path = Path(folder).expanduser()
+        write_run(self.run_, path)
+        write_report(self.run_, path)
 
     @classmethod
     def load(cls, folder: str | Path) -> "LatentGrammarFlow":
         """The estimator fitted by the run in the folder."""
-        run = read_run(folder)
+        run = read_run(Path(folder).expanduser())
         known, limits = run.request.problem.knowledge, run.request.settings.search
         return cls(
             **{name: getattr(known, name) for name in _KNOWLEDGE},
@@ -416,10 +431,6 @@ def _jobs(n_jobs: Any) -> int:
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or (n_jobs < 1 and n_jobs != -1):
         raise LgfError(f"n_jobs is {quoted(n_jobs)}; give a number of processors, or -1 for all.")
     return int(n_jobs)
-
-
-def _times(t: Any, name: str = "t") -> np.ndarray:
-    return _numbers(times_as_numbers(_arrays(t)), name)
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:

@@ -54,11 +54,13 @@ def without_times(lines):
     return [replace(line, seconds=0.0) for line in lines]
 
 
-def test_paths_folders_and_patterns_name_the_same_files_in_natural_order(plates):
+def test_paths_folders_and_patterns_name_the_same_files_in_natural_order(plates, monkeypatch):
     files = ["plates/p1.csv", "plates/p2.csv", "plates/p10.csv"]
     assert find_sources(["plates"]) == find_sources(["plates/*.csv"]) == tuple(files)
     assert find_sources([*reversed(files), "plates"]) == tuple(reversed(files))
     assert find_sources(["plates", "nowhere.csv"]) == (*files, "nowhere.csv")
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    assert find_sources(["~/plates/*.csv"]) == tuple(str(Path.cwd() / file) for file in files)
     with pytest.raises(LgfError, match=r"no file matches 'plates/\*\.xls'"):
         find_sources(["plates/*.xls"])
     Path("empty").mkdir()

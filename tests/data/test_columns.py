@@ -51,7 +51,12 @@ def test_what_holds_no_state_is_left_out():
     table = pd.DataFrame({"index": np.arange(61), "t": T, "x": X, "remark": "ok", "y": Y, "run": 1.0, "empty": np.nan})
     reading = read_observations(table)
     assert [str(v) for v in reading.observations[0].columns] == ["x", "y"]
-    assert "Not used: column 'index', 'remark', 'run', 'empty'." in reading.notes
+    assert [note for note in reading.notes if note.startswith("Not used")] == [
+        "Not used: column 'index', which counts the rows.",
+        "Not used: column 'run', which is called like the names of experiments.",
+        "Not used: column 'empty', which is empty.",
+        "Not used: column 'remark', which holds text.",
+    ]
 
 
 def test_a_table_without_header_numbers_its_states(tmp_path):

@@ -330,11 +330,11 @@ def test_columns_named_like_something_else_in_an_equation_get_another_name(name)
     assert list(inputs.observations[0].inputs) == [state, "F"]
 
 
-@pytest.mark.parametrize("name", ["Ö (cm)", "---"])
-def test_columns_that_cannot_name_a_state_are_named(name):
-    table = {"time": T, name: U, "prey": U}
-    with pytest.raises(LgfError, match="cannot be the name of a state or an input; rename it"):
-        read_observations(table, time="time", value=[name, "prey"])
+@pytest.mark.parametrize(("name", "called"), [("Ö (cm)", "O"), ("---", "x1")])
+def test_columns_that_cannot_name_a_state_get_another_name(name, called):
+    reading = read_observations({"time": T, name: U, "prey": U})
+    assert [str(v) for v in reading.observations[0].columns] == [called, "prey"]
+    assert f"Column '{name}' is called {called}." in reading.notes
 
 
 def test_experiments_below_each_other_are_told_apart():
@@ -359,7 +359,7 @@ def test_times_of_a_clock_and_cycle_numbers_of_a_plate_reader():
     assert reading.observations[1].t.tolist() == pytest.approx([0.0, 30.0, 3630.5 / 60, 86399 / 60, 1440.0])
     assert reading.units == {"t": "minute"}
     assert reading.observations[0].states == ("u",)
-    assert "Not used: column 'Cycle Nr.'." in reading.notes
+    assert "Not used: column 'Cycle Nr.', which counts the rows." in reading.notes
     table["Time"][7] = "~End"
     with pytest.raises(LgfError, match=r"holds '~End' \(row 8\), which is not a time such as 0:00:00"):
         read_observations(table, experiment="Well")
@@ -532,3 +532,49 @@ def test_a_column_is_found_without_its_unit_and_its_number_is_told_as_it_was_typ
 def test_names_of_rows_are_no_state_even_if_rows_were_sorted():
     table = {"rownames": np.r_[1:22:2, 2:21:2], "height": U, "age": T}
     assert read_observations(table).observations[0].states == ("u",)
+
+
+RECORDS = {
+    "a list of records": lambda frame: frame.to_dict("records"),
+    "a record array": lambda frame: frame.to_records(index=False),
+    "a structured array": lambda frame: np.array(list(frame.itertuples(index=False)), [("t", float), ("x", float)]),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_are_a_table(name):
+    rows = RECORDS[name](pd.DataFrame({"t": T, "x": U}))
+    _same(read_observations(rows).observations[0])
+    (observation,) = observations_from_arrays(T, rows)
+    _same(observation)
+    assert observation.columns == (STATE,)  # the column of the times is none of the values
+
+
+def test_records_may_lack_a_value_and_hold_several_states():
+    rows = [{"x": u, "y": -u} for u in U[:-1]] + [{"x": U[-1]}]
+    (observation,) = observations_from_arrays([{"t": t} for t in T], rows)
+    assert [str(v) for v in observation.columns] == ["x", "y"]
+    assert np.isnan(observation.values[-1, 1])
+
+
+def test_a_column_of_the_times_is_no_state():
+    frame = pd.DataFrame({"hours": T, "x": U, "y": -U})
+    for values in (frame, dict(frame)):
+        (observation,) = observations_from_arrays(frame.hours, values)
+        assert [str(v) for v in observation.columns] == ["x", "y"]
+    for t in (T, [T, T]):
+        several = observations_from_arrays(t, [frame, frame])
+        assert [[str(v) for v in o.columns] for o in several] == [["x", "y"]] * 2
+    assert observations_from_arrays(T, frame[["hours"]])[0].columns == (STATE,)  # nothing else was measured
+
+
+def test_numbers_as_text_are_read():
+    _same(observations_from_arrays([str(t) for t in T], [str(u) for u in U])[0])
+    with pytest.raises(LgfError, match="the measured values cannot be read as an array of numbers"):
+        observations_from_arrays(T, ["a"] * len(T))
+
+
+def test_the_home_folder_may_be_written_as_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "record.csv").write_text(_text(["t,u"], ","))
+    _same(read_observations("~/record.csv").observations[0])

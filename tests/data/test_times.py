@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from lgf.data import observations_from_arrays, read_observations
+from lgf.data.array_times import time_scale, times_as_numbers
 from lgf.errors import LgfError
 
 U = [1.0, 2.0, 4.0, 8.0]
@@ -133,12 +134,102 @@ def test_durations_are_seconds_and_a_column_of_times_is_read(t):
     assert observations_from_arrays(t, np.array(U))[0].t.tolist() == [0.0, 1.5, 3.0, 4.5]
 
 
+DAYS = pd.date_range("2026-01-01", periods=4, freq="D")
+DATES = {
+    "an index": (DAYS, "day"),
+    "seconds": (pd.date_range("2026-01-01", periods=4, freq="s"), "second"),
+    "hours of a zone": (pd.Series(pd.date_range("2026-03-28", periods=4, freq="h", tz="Europe/Zurich")), "hour"),
+    "datetimes": (list(DAYS.to_pydatetime()), "day"),
+    "datetimes of a zone": (list(DAYS.tz_localize("UTC").to_pydatetime()), "day"),
+    "dates": ([day.date() for day in DAYS], "day"),
+    "an array": (DAYS.to_numpy(), "day"),
+    "texts": ([str(day)[:10] for day in DAYS], "day"),
+    "a table": (pd.DataFrame({"when": DAYS}), "day"),
+    "records": ([{"when": day} for day in DAYS], "day"),
+    "periods": (pd.period_range("2026-01-01", periods=4, freq="D"), "day"),
+    "years": (pd.Series(pd.period_range("2025", periods=4, freq="Y")), "year"),
+    "durations": (pd.timedelta_range(0, periods=4, freq="h"), "hour"),
+}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_in_arrays_count_as_those_in_tables(name):
+    t, unit = DATES[name]
+    (one,) = observations_from_arrays(t, np.array(U))
+    np.testing.assert_allclose(one.t, [0.0, 1.0, 2.0, 3.0], atol=0.01)
+    if name in ("texts", "records"):
+        return
+    scale = time_scale([t, t])
+    assert scale is not None
+    assert scale.unit == unit
+    for observation in observations_from_arrays([t, t], [np.array(U), np.array(U)]):
+        assert observation.t.tolist() == one.t.tolist()
+
+
+def test_experiments_count_from_the_first_date_of_all():
+    first, second = observations_from_arrays([DAYS, DAYS + pd.Timedelta("10D")], [np.array(U)] * 2)
+    assert (first.t[0], second.t[0]) == (0.0, 10.0)
+
+
+def test_dates_in_arrays_count_in_the_unit_that_is_asked_for():
+    scale = time_scale(DAYS, "h")
+    assert times_as_numbers(DAYS, scale).tolist() == pytest.approx([0.0, 24.0, 48.0, 72.0])
+    with pytest.raises(LgfError, match="t holds dates or durations, but the unit of t is 'kg'; give a unit of time"):
+        time_scale(DAYS, "kg")
+
+
+def test_dates_without_a_known_origin_and_of_two_kinds_are_told():
+    with pytest.raises(LgfError, match=r"not known from which one .* the times since the first sample in 'second'\."):
+        times_as_numbers(DAYS)
+    with pytest.raises(LgfError, match="in one experiment and other times in another"):
+        observations_from_arrays([DAYS, np.arange(4.0)], [np.array(U)] * 2)
+
+
+def clock_numbers(first, n, step):
+    """Hours and minutes as numbers, and the number of midnights before each, from `first` minutes on."""
+    minutes = first + step * np.arange(n)
+    return 100.0 * (minutes % 1440 // 60) + minutes % 60, minutes // 1440
+
+
+def test_hours_and_minutes_as_numbers_are_a_clock_that_goes_on_past_midnight():
+    clock, day = clock_numbers(570, 100, 10)
+    warm = 37.0 + np.sin(np.arange(100) / 15)
+    alone = read_observations({"rownames": np.arange(1.0, 101.0), "time": clock, "temp": warm})
+    (observation,) = alone.observations
+    np.testing.assert_allclose(observation.t, 570 + 10 * np.arange(100))
+    assert alone.units["t"] == "minute"
+    assert (
+        "The times in 'time' are hours and minutes by their jumps at full hours (930 is 9:30); t counts minutes and "
+        "goes on past midnight."
+    ) in alone.notes
+    beside = read_observations({"day": 307.0 + day, "time": clock, "temp": warm})
+    (observation,) = beside.observations
+    np.testing.assert_allclose(observation.t, 10 * np.arange(100))
+    assert [str(v) for v in observation.columns] == ["u"]
+    assert any("are days with hours and minutes in 'time' (930 is 9:30)" in note for note in beside.notes)
+    named = read_observations({"day": 307.0 + day, "time": clock, "temp": warm}, experiment="day")
+    assert [o.name for o in named.observations] == ["307", "308"]
+
+
+def test_a_gap_in_a_clock_is_a_gap():
+    clock, _ = clock_numbers(60, 200, 5)
+    keep = np.r_[0:30, 36:200]
+    (observation,) = read_observations({"time": clock[keep], "u": np.cos(np.arange(200) / 30)[keep]}).observations
+    np.testing.assert_allclose(observation.t, (60 + 5 * np.arange(200))[keep])
+
+
 @pytest.mark.parametrize("t", [
-    pd.date_range("2026-01-01", periods=4, freq="s"), [datetime(2026, 1, k) for k in range(1, 5)],
-    pd.Series(pd.date_range("2026-01-01", periods=4, freq="D", tz="UTC")),
-])  # fmt: skip
-def test_dates_in_arrays_are_not_taken_for_nanoseconds(t):
-    with pytest.raises(LgfError, match="t holds dates; give numbers, such as the seconds since the first one"):
-        observations_from_arrays(t, np.array(U))
-    with pytest.raises(LgfError, match="t holds dates"):
-        observations_from_arrays([t, t], [np.array(U), np.array(U)])
+    np.arange(0.0, 500.0, 10.0), np.arange(0.0, 2300.0, 100.0), np.array([0.0, 5, 10, 20, 50, 100, 200, 500, 1000]),
+    np.arange(50.0), np.arange(0.0, 60.0, 10.0), np.r_[0:60:10, 100:160:10], np.arange(0.5, 200.0, 10.0),
+    np.arange(1900.0, 1960.0), np.arange(0.0, 2000.0, 25.0), np.arange(0.0, 2000.0, 50.0), np.arange(0.0, 1000.0, 20.0),
+], ids=str)  # fmt: skip
+def test_other_numbers_are_no_clock(t):
+    reading = read_observations({"time": t, "u": np.cos(np.arange(len(t)) / 5)})
+    assert reading.observations[0].t.tolist() == t.tolist()
+    assert "t" not in reading.units
+
+
+@pytest.mark.parametrize("name", ["time [s]", "minutes"])
+def test_numbers_with_a_unit_are_no_clock(name):
+    clock, _ = clock_numbers(0, 60, 10)
+    assert read_observations({name: clock, "u": np.cos(np.arange(60) / 9)}).observations[0].t.tolist() == clock.tolist()

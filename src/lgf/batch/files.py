@@ -64,7 +64,7 @@ def fit_files(
         raise LgfError(f"the model is {quoted(model)}; give a LatentGrammarFlow(...), which need not be fitted.")
     if model.proposers:
         raise LgfError("a batch takes no proposers of your own; leave them out, or fit the records one by one.")
-    out = Path(folder)
+    out = Path(folder).expanduser()
     if isinstance(sources, Mapping):
         records = dict(zip(name_records([str(name) for name in sources], out), sources.values(), strict=True))
     else:

@@ -4,6 +4,7 @@ import glob
 import json
 import re
 from collections.abc import Iterable, Sequence
+from os.path import expanduser
 from pathlib import Path
 
 from lgf.data import records
@@ -22,7 +23,7 @@ def find_sources(words: Iterable[str], out: Path | None = None) -> tuple[str, ..
     them. A file that does not exist stays in the list, so that its line in the table can say so.
     """
     sources: dict[str, None] = {}
-    for word in words:
+    for word in map(expanduser, words):
         path = Path(word)
         if path.is_dir():
             matches = [str(file) for file in path.iterdir() if file.suffix.lower() in ENDINGS and file.is_file()]

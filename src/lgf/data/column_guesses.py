@@ -1,4 +1,4 @@
-"""Guesses of the role of a column, from its name and its values: time, experiment, stepping input, measured value."""
+"""Guesses of the role of a column, from its name and its values: experiment, stepping input, measured value."""
 
 import re
 from collections.abc import Sequence
@@ -20,87 +20,35 @@ _KNOWN_NAMES = {
     "input": "f force forcing input excitation load drive driving",
     "surroundings": "ambient amb tamb exterior insolation irradiance outdoor outdoors outside setpoint solar weather",
     "experiment": "experiment exp run trial replicate rep well subject id series group test record",
-    "weight": "weight weights",
+    "weight": "weights sample_weight sample_weights",  # weight alone is that of a body
     "row": "index row rows sample samples no nr # n obs id rownames",
 }
 _ROW_NAMES = frozenset({"rownames", "row names", "row_names", "row.names", "unnamed: 0"})  # whatever they hold
 _WELL = re.compile(r"[a-p](0?[1-9]|1[0-9]|2[0-4])")  # of plates with up to 384 wells
-_NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
+NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
 
 
 def is_called(name: str, what: str) -> bool:
     """Whether the name, or the name before a number, is one of this role."""
-    return name in _NAMES[what] or re.sub(r"[ _.-]?[0-9]+$", "", name) in _NAMES[what]
+    return name in NAMES[what] or re.sub(r"[ _.-]?[0-9]+$", "", name) in NAMES[what]
 
 
 def is_input(name: str) -> bool:
     """Whether the name is one of an input, or a word in it tells of something that the system does not change."""
-    return is_called(name, "input") or not _NAMES["surroundings"].isdisjoint(re.split(r"[ _.-]+", name))
+    return is_called(name, "input") or not NAMES["surroundings"].isdisjoint(re.split(r"[ _.-]+", name))
+
+
+def is_weight(table: Table, name: str, position: int) -> bool:
+    """Whether the column is called like the weights of samples and has neither a unit nor a negative number."""
+    has_unit = re.search(r"[\[(]", table.names[position]) is not None
+    return is_called(name, "weight") and not has_unit and not np.any(table.numbers(position) < 0.0)
 
 
 def are_replicates(names: list[str]) -> bool:
     """Whether columns are called like experiments (rep1, rep2), or like more wells of a plate than there are states."""
-    experiments = all(name not in _NAMES["experiment"] and is_called(name, "experiment") for name in names)
+    experiments = all(name not in NAMES["experiment"] and is_called(name, "experiment") for name in names)
     wells = len(names) > MOST_STATES and all(_WELL.fullmatch(name) for name in names)
     return len(names) > 1 and (experiments or wells)
-
-
-def guess_time(table: Table, names: list[str], free: list[int]) -> int:
-    """The column of the times; LgfError if no column looks like it."""
-    if len(names) < 2:
-        raise LgfError(f"{table.source} has one column; give a column of times and a column of values.")
-    named = [k for k in free if names[k] in _NAMES["time"]] or [k for k in free if names[k].split("_")[0] == "time"]
-    rising_named = [k for k in named if increases(table, k)]
-    if rising_named:
-        return rising_named[0]
-    # Waiting times are no times of samples: of columns with such a word in their name, time increases.
-    worded = [k for k in free if _has_word_for_time(names[k]) and increases(table, k) and _has_digits(table, k)]
-    units = [k for k in free if names[k] in _NAMES["unit of time"]]
-    worded += [k for k in units if increases(table, k)] if named else []  # beside hours, T is a temperature
-    if worded or named:
-        return (worded or named)[0]
-    # S may be seconds or a substrate, min minutes or a minimum: of columns named like a unit, time increases.
-    rising = [k for k in free if table.is_numeric(k) and increases(table, k)]
-    rising.sort(key=lambda k: counts_rows(table, names, k))
-    candidates = [k for k in units if increases(table, k)] + rising + units
-    if candidates and counts_rows(table, names, candidates[0]):
-        candidates = [k for k in units if table.is_numeric(k) and _goes_on(table.columns[k])] + candidates
-    if not candidates or counts_rows(table, names, candidates[0]):
-        # Experiments below each other: time rises in each, while the rows are numbered through.
-        repeated = [k for k in free if table.is_numeric(k) and _label_of(table, k, free, in_blocks=True) is not None]
-        # Experiments often have their times in common.
-        repeated.sort(key=lambda k: (names[k] not in _NAMES["unit of time"], len(np.unique(table.columns[k]))))
-        candidates = repeated[:1] + candidates
-    if candidates:
-        return candidates[0]
-    if sum(name.startswith("column ") for name in names) > len(names) / 2:  # a title was taken for the header
-        raise LgfError(
-            f"no column of {table.source} looks like time, and its header {quoted(table.names[0])} names "
-            f"{sum(not name.startswith('column ') for name in names)} of {len(names)} columns; delete the lines above "
-            "the line that names the columns."
-        )
-    raise LgfError(
-        f"no column of {table.source} looks like time; name it, the columns are "
-        f"{', '.join(map(quoted, table.names[:12]))}."
-    )
-
-
-def _has_word_for_time(name: str) -> bool:
-    """Whether a word of the name is one for time, or the name is t with a unit of time: elapsed time, t_s, t/s."""
-    words = re.findall(r"[^\W\d_]+", name)
-    t_in_units = len(words) == 2 and words[0] == "t" and words[1] in _NAMES["unit of time"]
-    return t_in_units or not _NAMES["word for time"].isdisjoint(words)
-
-
-def _has_digits(table: Table, position: int) -> bool:
-    """Whether the first cell has a digit, as dates have and time zones do not."""
-    return any(character.isdigit() for character in str(table.columns[position][0]))
-
-
-def _goes_on(times: np.ndarray) -> bool:
-    """Whether the numbers never fall, and rise at times."""
-    present = times[~np.isnan(times)]
-    return len(present) > 1 and present[-1] > present[0] and bool(np.all(np.diff(present) >= 0))
 
 
 def increases(table: Table, position: int) -> bool:
@@ -120,9 +68,9 @@ def guess_experiment(table: Table, names: list[str], time: int, free: list[int])
     A column is taken by its name. If time does not increase in its experiments, the others of such names are asked, all
     of them together, and then each other column beside it: the plate beside the well.
     """
-    named = tuple(k for k in free if names[k] in _NAMES["experiment"])
+    named = tuple(k for k in free if names_experiments(table, names[k], k))
     if not named:
-        column = _label_of(table, time, free)
+        column = label_of(table, time, free)
         return () if column is None else (column,)
     pairs = [tuple(sorted((named[0], k))) for k in free if k not in named]
     for columns in (*((k,) for k in named), named, *pairs):
@@ -132,7 +80,7 @@ def guess_experiment(table: Table, names: list[str], time: int, free: list[int])
     return named[:1]
 
 
-def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False) -> int | None:
+def label_of(table: Table, time: int, free: list[int], in_blocks: bool = False) -> int | None:
     """The column with the fewest different entries in each of whose groups of rows the time increases, or None.
 
     With `in_blocks` the rows of each group must stand together.
@@ -157,9 +105,24 @@ def _label_of(table: Table, time: int, free: list[int], in_blocks: bool = False)
     return min(labels)[1] if labels else None
 
 
+def names_experiments(table: Table, name: str, position: int) -> bool:
+    """Whether the column is called like one that tells experiments apart and holds text, few numbers, or a count.
+
+    A test beside a control, with other numbers in nearly every row, is measured.
+    """
+    if name not in NAMES["experiment"]:
+        return False
+    if not table.is_numeric(position):
+        return True
+    numbers = table.columns[position][~np.isnan(table.columns[position])]
+    whole = bool(np.all(numbers == np.round(numbers)))
+    fewest = 2 if whole else LEAST_SAMPLES  # samples of a number, on average
+    return len(np.unique(numbers)) <= len(numbers) / fewest or (whole and bool(np.all(np.diff(numbers) == 1.0)))
+
+
 def counts_rows(table: Table, names: list[str], position: int) -> bool:
     """Whether the column only counts the rows, of the table or of each experiment, as an index or a cycle number."""
-    named = not _NAMES["row"].isdisjoint(re.split(r"[ _.]+", names[position]))
+    named = not NAMES["row"].isdisjoint(re.split(r"[ _.]+", names[position]))
     called = named or re.fullmatch(r"(column \d+|unnamed: \d+|)", names[position])
     if not called or not table.is_numeric(position) or len(table) == 0:
         return False
@@ -175,7 +138,7 @@ def stepping_columns(table: Table, names: list[str], free: list[int], experiment
     No solution of an equation does that.
     """
     numeric = [k for k in free if table.is_numeric(k) and not counts_rows(table, names, k)]
-    numeric = [k for k in numeric if names[k] not in _NAMES["experiment"] and not is_called(names[k], "weight")]
+    numeric = [k for k in numeric if not names_experiments(table, names[k], k) and not is_weight(table, names[k], k)]
     moving = [
         k for k in numeric if any(len(np.unique(own[~np.isnan(own)])) > 1 for own in _parts(table, k, experiment))
     ]
@@ -188,8 +151,8 @@ def guess_values(
 ) -> tuple[int, ...]:
     """Every column of numbers that is not empty, a covariate or noise, counts no rows and names no experiments."""
     numeric = [k for k in free if table.is_numeric(k) and not np.all(np.isnan(table.columns[k]))]
-    called = _NAMES["experiment"] | _ROW_NAMES
-    labels = [k for k in numeric if counts_rows(table, names, k) or names[k] in called]
+    counts = [k for k in numeric if counts_rows(table, names, k) or names[k] in _ROW_NAMES]
+    labels = [k for k in numeric if k in counts or names_experiments(table, names[k], k)]
     constant = [
         k for k in numeric
         if k not in labels and (is_covariate(table, k, experiment) or has_one_value(table.columns[k]))
@@ -214,10 +177,24 @@ def guess_values(
         "or an input (--forcing-column)."
         for k in noise
     ]
-    unused = [quoted(table.names[k]) for k in free if k not in (*values, *constant, *noise)]
-    if unused:
-        notes.append(f"Not used: column {', '.join(unused[:8])}{' and more' if len(unused) > 8 else ''}.")
+    unused = [k for k in free if k not in (*values, *constant, *noise)]
+    notes += _notes_on_unused(table, {
+        "counts the rows": [k for k in unused if k in counts],
+        "is called like the names of experiments": [k for k in unused if k in labels and k not in counts],
+        "is empty": [k for k in unused if table.is_numeric(k) and k not in labels],
+        "holds text": [k for k in unused if not table.is_numeric(k)],
+    })  # fmt: skip
     return values
+
+
+def _notes_on_unused(table: Table, by_reason: dict[str, list[int]]) -> list[str]:
+    """One note for each reason, with the first columns of which it is true."""
+    notes = []
+    for reason, columns in by_reason.items():
+        called = ", ".join(quoted(table.names[k]) for k in columns[:8]) + " and more" * (len(columns) > 8)
+        each = "each of which " if len(columns) > 1 else "which "
+        notes += [f"Not used: column {called}, {each}{reason}."] if columns else []
+    return notes
 
 
 def is_covariate(table: Table, position: int, experiment: Sequence[int]) -> bool:

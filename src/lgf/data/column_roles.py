@@ -10,19 +10,19 @@ from lgf.data.column_guesses import (
     are_replicates,
     counts_rows,
     guess_experiment,
-    guess_time,
     guess_values,
     has_one_value,
     increases,
-    is_called,
     is_covariate,
     is_input,
+    is_weight,
     stepping_columns,
 )
-from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_name
+from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_names
 from lgf.data.rates import contradicts_rates
 from lgf.data.table import ColumnName, Table
-from lgf.data.times import days_and_clock
+from lgf.data.time_guess import guess_time
+from lgf.data.times import clock_goes_on, days_and_clock
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
 
@@ -78,7 +78,7 @@ def guess_roles(
     if parts is not None:
         free = [k for k in (*free, time_position) if k not in parts]
         time_position, clock = parts
-    if not labels and not increases(table, time_position):
+    if not labels and not increases(table, time_position) and not clock_goes_on(table, time_position, clock):
         labels = guess_experiment(table, names, time_position, free)
         free = [k for k in free if k not in labels]
         called = " and ".join(quoted(table.names[k]) for k in labels)
@@ -86,7 +86,7 @@ def guess_roles(
             together = f"Columns {called} together tell" if len(labels) > 1 else f"Column {called} tells"
             notes.append(f"{together} the experiments apart (guessed).")
     numeric = [k for k in free if table.is_numeric(k)]
-    weights = [k for k in numeric if is_called(names[k], "weight")]
+    weights = [k for k in numeric if is_weight(table, names[k], k)]
     if not inputs:
         moving = [k for k in numeric if not has_one_value(table.columns[k])]
         named = list({names[k]: k for k in reversed(moving) if is_input(names[k])}.values())[::-1]  # one of each name
@@ -123,7 +123,9 @@ def guess_roles(
             notes.append(f"Column {quoted(table.names[k])} was taken for {variable}, by its name.")
         elif names[k] != variable.name == DEFAULT_STATE or _is_renamed(table.names[k], variable.name):
             notes.append(f"Column {quoted(table.names[k])} is called {variable}.")
-    input_names = (DEFAULT_INPUT,) if len(inputs) == 1 else tuple(variable_name(table.names[k]) for k in inputs)
+    input_names = (DEFAULT_INPUT,)
+    if len(inputs) != 1:
+        input_names = tuple(variable_names([table.names[k] for k in inputs], DEFAULT_INPUT))
     notes += [
         f"Column {quoted(table.names[k])} is called {name}."
         for k, name in zip(inputs, input_names, strict=True)
@@ -175,8 +177,10 @@ def measured_variables(
 
 
 def _is_renamed(column: str, name: str) -> bool:
-    """Whether the name of a column means something else in an equation, so that its variable has another one."""
-    return name.startswith("x_") and not column.strip().startswith("x")
+    """Whether an equation cannot spell the name of a column, or means something else by it: it gets another."""
+    plain = plain_name(column)
+    other = not plain.isascii() or not any(map(str.isalnum, plain))
+    return other or (name.startswith("x_") and not plain.startswith("x"))
 
 
 def _wide_variable(derivative: Any) -> Variable:

@@ -1,11 +1,13 @@
 """The variable that each measured column holds, from its name: a state, or a derivative of one."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
+from lgf.data.latin_names import has_other_letters, in_latin, with_dots_spelled
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
 
@@ -19,6 +21,7 @@ _RATES: dict[str, int] = {
     "velocity": 1, "vel": 1, "speed": 1, "acceleration": 2, "accel": 2, "acc": 2, "accelerometer": 2,
 }  # fmt: skip
 _LETTERS = {"v": 1, "a": 2}  # derivatives only beside a displacement: alone they may be a voltage or an amount
+_BRACKETS = re.compile(r"[\[(].*?[\])]")  # with the unit
 _SPELLINGS = (
     re.compile(r"(?P<stem>.+?)(?P<primes>'+)"),
     re.compile(r"d(?P<order>[2-9])_?(?P<stem>.+?)(/?dt\^?[2-9]?)?"),
@@ -30,26 +33,37 @@ _SPELLINGS = (
 
 def plain_name(name: str) -> str:
     """The name in lower case without its unit: `Time [s]` -> `time`."""
-    return re.sub(r"[\[(].*?[\])]", "", name).replace("\u2019", "'").strip().lower()
+    return _BRACKETS.sub("", name).replace("\u2019", "'").strip().lower()
 
 
-def variable_name(column: str) -> str:
+def variable_name(column: str) -> str | None:
     """The name of a state or input from the name of its column: without unit, with _ for other characters.
 
-    A name that means something else in an equation gets x_ before it: C, for a constant, sin, 2nd.
+    Accents are left out and Greek letters spelled. A name that means something else in an equation gets x_ before it:
+    C, for a constant, sin, 2nd. None for letters of other scripts, for which `variable_names` has names.
 
-    >>> variable_name("hare [1000]"), variable_name("water level"), variable_name("C")
-    ('hare', 'water_level', 'x_C')
+    >>> variable_name("hare [1000]"), variable_name("water level"), variable_name("C"), variable_name("ω₁")
+    ('hare', 'water_level', 'x_C', 'omega1')
     """
-    name = re.sub(r"\W+", "_", re.sub(r"[\[(].*?[\])]", "", column).strip(), flags=re.ASCII).strip("_")
-    if not name:
-        raise LgfError(
-            f"column {quoted(column)} cannot be the name of a state or an input; rename it, with letters and digits."
-        )
+    latin = in_latin(_BRACKETS.sub("", column).strip())
+    name = re.sub(r"\W+", "_", latin, flags=re.ASCII).strip("_")
+    if not name or has_other_letters(latin):
+        return None
     try:
         return check_name(name)
     except LgfError:
         return f"x_{name}"
+
+
+def variable_names(columns: Iterable[str], letter: str) -> list[str]:
+    """The names of different states or inputs from those of their columns; x1, x2, ... for other scripts.
+
+    >>> variable_names(["温度", "θ", "压力"], "x")
+    ['x1', 'theta', 'x2']
+    """
+    names = [variable_name(column) for column in columns]
+    numbered = (name for name in (f"{letter}{k}" for k in count(1)) if name not in names)
+    return [next(numbered) if name is None else name for name in names]
 
 
 def column_variables(columns: Sequence[str], derivative: Any = None, by_name: bool = False) -> tuple[Variable, ...]:
@@ -84,14 +98,17 @@ def column_variables(columns: Sequence[str], derivative: Any = None, by_name: bo
         return state_variables([DEFAULT_STATE] * len(columns), orders)
     if all(re.fullmatch(r"column \d+", column) for column in columns):  # a table without a header
         states = [f"x{k}" for k in range(len(columns))]
-    return state_variables([variable_name(state) for state in states], orders)
+    different = list(dict.fromkeys(states))
+    names = dict(zip(different, variable_names(different, "x"), strict=True))
+    return state_variables([names[state] for state in states], orders)
 
 
 def _by_column(columns: Sequence[str], derivative: Mapping) -> dict[str, int]:
     """The derivatives by column, however its name is written."""
     orders: dict[str, int] = {}
     for name, order in derivative.items():
-        column = next((c for c in columns if str(name) in (c, plain_name(c), variable_name(c))), None)
+        called = zip(columns, variable_names(columns, "x"), strict=True)
+        column = next((c for c, variable in called if str(name) in (c, plain_name(c), variable)), None)
         if column is None:
             raise LgfError(
                 f"the derivative of {quoted(name)} is given; the measured columns are "
@@ -103,7 +120,7 @@ def _by_column(columns: Sequence[str], derivative: Mapping) -> dict[str, int]:
 
 def _spelled(columns: Sequence[str]) -> tuple[list[str], list[int]]:
     """(the column of the state, the derivative) of every column, by the spelling of its name."""
-    names = [plain_name(column) for column in columns]
+    names = [_in_letters(column) for column in columns]
     found: dict[int, tuple[str, int]] = {}
     for k, name in enumerate(names):
         for stem, order in _readings(name):
@@ -111,7 +128,7 @@ def _spelled(columns: Sequence[str]) -> tuple[list[str], list[int]]:
                 found[k] = columns[names.index(stem)], order
                 break
             if name.endswith("'") or (stem in _DISPLACEMENTS and len(columns) == 1):
-                found[k] = columns[k].replace("\u2019", "'").rstrip("'"), order
+                found[k] = in_latin(columns[k]).rstrip("'"), order
                 break
     others = [k for k in range(len(columns)) if k not in found]
     words = {k: _rate(names[k]) for k in others if _rate(names[k])}
@@ -132,13 +149,18 @@ def _rate(name: str) -> int:
     return _RATES.get(name) or _RATES.get(name.split("_")[0], 0)
 
 
+def _in_letters(column: str) -> str:
+    """The plain name of a column in Latin letters, in which derivatives are spelled."""
+    return in_latin(with_dots_spelled(plain_name(column)))
+
+
 def names_leave_doubt(columns: Sequence[str]) -> bool:
     """Whether a word such as speed stands beside a column that is no position by its name, such as a current.
 
     >>> names_leave_doubt(["current", "speed"]), names_leave_doubt(["angle [deg]", "speed"])
     (True, False)
     """
-    names = [plain_name(column) for column in columns]
+    names = [_in_letters(column) for column in columns]
     others = [name for name in names if not _rate(name) and name not in _LETTERS]
     return any(map(_rate, names)) and not any(name.split("_")[0] in _DISPLACEMENTS for name in others)
 

@@ -48,8 +48,9 @@ class Cells:
 
 def read_cells(path: str | PathLike, delimiter: str | None = None) -> Cells:
     """The cells of a delimited file; delimiter and header are guessed, and the guesses noted."""
-    text, notes = _text(Path(path))
-    name = Path(path).name
+    path = Path(path).expanduser()
+    text, notes = _text(path)
+    name = path.name
     lines = [(number, line.strip("\r\n")) for number, line in enumerate(text.split("\n"), start=1)]
     longest = max((len(line) for _, line in lines), default=0)
     if longest > LONGEST_LINE:

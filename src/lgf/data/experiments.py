@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lgf.data.array_times import time_scale, times_in_scale
+from lgf.data.array_values import columns_of_rows, texts_as_array, without_times
 from lgf.data.column_roles import DEFAULT_INPUT, Roles, guess_roles
 from lgf.data.column_units import column_units
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, state_variables
@@ -14,7 +16,7 @@ from lgf.data.quantities import initial_in_numbers
 from lgf.data.rates import contradicts_rates
 from lgf.data.row_order import in_order, runs_below_each_other
 from lgf.data.table import ColumnName, Table, read_table
-from lgf.data.times import read_times, times_as_numbers
+from lgf.data.times import read_times
 from lgf.data.wide_table import long_form
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -140,14 +142,18 @@ def observations_from_arrays(
 ) -> tuple[Observation, ...]:
     """The experiments in arrays: one array of times and one of values, or lists with one array per experiment.
 
-    Experiments may share their times. Values have one column per state, named by `states` (for all experiments or for
-    each; x0, x1, ... if not given), or, where `derivative` names one for each column, per derivative of one state. A
-    DataFrame or a mapping of columns has its own names. `forcing` is a formula, a function, a Forcing, samples at the
-    times, a mapping from the names of inputs to these, or a list with one of these for each experiment. With `by_name`
-    a DataFrame with one column names the state, which is u otherwise.
+    Experiments may share their times. Dates and durations count in the unit that fits their steps (`time_scale`).
+    Values have one column per state, named by `states` (for all experiments or for each; x0, x1, ... if not given), or,
+    where `derivative` names one for each column, per derivative of one state. A DataFrame, a mapping of columns or a
+    list of records has its own names; its column of the times is left out. `forcing` is a formula, a function, a
+    Forcing, samples at the times, a mapping from the names of inputs to these, or a list with one of these for each
+    experiment. With `by_name` a DataFrame with one column names the state, which is u otherwise.
     """
-    t, values, forcing, weights = (_plain_arrays(item) for item in (t, values, forcing, weights))
-    t = [times_as_numbers(times) for times in t] if _is_list(t) else times_as_numbers(t)
+    t = columns_of_rows(t)
+    values = without_times(t, columns_of_rows(values))
+    t = times_in_scale(t, time_scale(t))
+    t, values, weights = (_plain_arrays(texts_as_array(item)) for item in (t, values, weights))
+    forcing = _plain_arrays(forcing)
     if not _is_list(values):
         if _is_list(t):
             raise LgfError("times are given for several experiments but values for one; give one array for each.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lgf.data.array_values import columns_of_rows
 from lgf.data.delimited_text import read_cells, to_number, with_thousands, without_unit
 from lgf.errors import LgfError, quoted
 
@@ -94,9 +95,10 @@ class Table:
 
 
 def read_table(source: Any, delimiter: str | None = None) -> Table:
-    """The table in a file (CSV, TSV, any delimiter), a pandas DataFrame, a mapping of columns, or a 2-d array."""
+    """The table in a file of any delimiter, a DataFrame, a mapping of columns, records, or a 2-d array."""
     if isinstance(source, Table):
         return source
+    source = columns_of_rows(source)
     if isinstance(source, (str, PathLike)):
         cells = read_cells(source, delimiter)
         texts = [without_unit([row[k] for row in cells.rows]) for k in range(len(cells.names))]

@@ -2,12 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping
-from datetime import date, timedelta
-from typing import Any
 
 import numpy as np
 
+from lgf.data.clock_numbers import clock_column, day_beside_clock
 from lgf.data.dates import compact_dates, not_a_time, read_dates
 from lgf.data.table import Table
 from lgf.equation.units import SCALE, dimension, read_unit
@@ -24,30 +22,6 @@ _UNITS = {"year": 365.25 * 86_400.0, "day": 86_400.0, "hour": 3600.0, "minute": 
 _ABOUT = 0.99  # of a unit: a year of 365 days is one
 
 
-def times_as_numbers(t: Any) -> Any:
-    """Times of an array as numbers: durations in seconds, a column as a row; LgfError for dates, which have no origin.
-
-    >>> times_as_numbers(np.array([0, 1500], "m8[ms]")).tolist(), times_as_numbers([[0.0], [1.0]]).tolist()
-    ([0.0, 1.5], [0.0, 1.0])
-    """
-    if isinstance(t, Mapping) and len(t) == 1:  # a DataFrame with one column
-        t = next(iter(t.values()))
-    try:
-        array = np.asarray(t)
-    except ValueError:  # experiments of different lengths
-        return t
-    first = array.flat[0] if array.dtype.kind == "O" and array.size else None
-    if isinstance(first, timedelta):
-        array = array.astype("m8[us]")
-    if array.dtype.kind == "M" or isinstance(first, date):
-        raise LgfError(
-            "t holds dates; give numbers, such as the seconds since the first one: (t - t[0]) / np.timedelta64(1, 's')."
-        )
-    if array.dtype.kind == "m":
-        array = t = array / np.timedelta64(1, "s")
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else t
-
-
 def days_and_clock(table: Table, position: int, free: list[int]) -> tuple[int, int] | None:
     """(column of days, column of the time of day) of which the column at `position` is one and a free one the other."""
     days = {k for k in (position, *free) if _begins(table, k, _DAY)}
@@ -56,7 +30,16 @@ def days_and_clock(table: Table, position: int, free: list[int]) -> tuple[int, i
         return position, min(clocks)
     if position in clocks and days:
         return min(days), position
-    return None
+    return day_beside_clock(table, position, free)
+
+
+def clock_goes_on(table: Table, position: int, clock: int | None) -> bool:
+    """Whether the column holds times of day as numbers that rise, past midnight too, with the days beside them if any.
+
+    `clock` is as in `read_times`.
+    """
+    seconds, _, _ = _seconds_of_clock(table, position, clock, one_experiment=True)
+    return seconds is not None and bool(np.all(np.diff(seconds) > 0))
 
 
 def _begins(table: Table, position: int, *patterns: re.Pattern[str]) -> bool:
@@ -75,9 +58,9 @@ def read_times(
     seconds, what, origin = _seconds_and_origin(table, position, clock, one_experiment)
     if seconds is None:
         return table.numbers(position), None, []
-    chosen = unit or _usual_unit(seconds)
+    chosen = unit or usual_unit(seconds)
     try:
-        size = _UNITS.get(chosen) or _in_seconds(chosen)
+        size = seconds_in(chosen)
     except LgfError as error:
         name = quoted(table.names[position])
         raise LgfError(
@@ -96,6 +79,9 @@ def _seconds_and_origin(
     column, name = table.columns[position], quoted(table.names[position])
     from_first = " from the first one"
     if table.is_numeric(position):
+        seconds, what, origin = _seconds_of_clock(table, position, clock, one_experiment)
+        if seconds is not None:
+            return seconds, what, origin
         seconds, what = _seconds_of_numbers(table.numbers(position))
         return seconds, what, from_first
     if _begins(table, position, _SHORT_CLOCK):
@@ -104,10 +90,7 @@ def _seconds_and_origin(
             f"as hours:minutes:seconds, such as {column[0]}:00."
         )
     if _begins(table, position, _CLOCK):
-        seconds, past = _clock_seconds(table, position), ""
-        if one_experiment and np.any(_midnights(seconds)):
-            seconds[1:] += 86_400.0 * np.cumsum(_midnights(seconds))
-            past = " and goes on past midnight"
+        seconds, past = _past_midnight(_clock_seconds(table, position), one_experiment)
         return seconds, "hours:minutes:seconds", past
     dates, order = read_dates(table, position)
     if dates is None:
@@ -119,15 +102,46 @@ def _seconds_and_origin(
     return seconds, f"dates{order}{beside}", from_first
 
 
-def _usual_unit(seconds: np.ndarray) -> str:
+def _seconds_of_clock(
+    table: Table, position: int, clock: int | None, one_experiment: bool
+) -> tuple[np.ndarray | None, str, str]:
+    """The same for times of day as numbers such as 930, alone or beside numbers of days; None for other numbers."""
+    seconds = clock_column(table, position if clock is None else clock)
+    if seconds is None or not table.is_numeric(position):
+        return None, "", ""
+    example = f"{table.columns[position if clock is None else clock][0]:.0f} is {_as_clock(seconds[0])}"
+    if clock is None:
+        seconds, past = _past_midnight(seconds, one_experiment)
+        return seconds, f"hours and minutes by their jumps at full hours ({example})", past
+    seconds = seconds + 86_400.0 * table.numbers(position)
+    what = f"days with hours and minutes in {quoted(table.names[clock])} ({example})"
+    return seconds - np.nanmin(seconds), what, " from the first one"
+
+
+def _past_midnight(seconds: np.ndarray, one_experiment: bool) -> tuple[np.ndarray, str]:
+    """(times of day that go on past midnight in one experiment, what a note says of that)."""
+    midnights = _midnights(seconds)
+    if not one_experiment or not np.any(midnights):
+        return seconds, ""
+    return seconds + 86_400.0 * np.concatenate(([0], np.cumsum(midnights))), " and goes on past midnight"
+
+
+def _as_clock(seconds: float) -> str:
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f"{hours}:{minutes:02d}"
+
+
+def usual_unit(seconds: np.ndarray) -> str:
     """The largest unit that is no longer than the median step."""
     steps = np.diff(np.unique(seconds[~np.isnan(seconds)]))
     usual = float(np.median(steps)) if len(steps) else 1.0
     return next((unit for unit, size in _UNITS.items() if usual >= _ABOUT * size), "second")
 
 
-def _in_seconds(unit: str) -> float:
+def seconds_in(unit: str) -> float:
     """The seconds in a unit of time; LgfError if it is none."""
+    if unit in _UNITS:
+        return _UNITS[unit]
     size = dimension(read_unit(unit))
     logarithm = size.pop(SCALE, 0.0)
     if size != {"second": 1.0}:

@@ -103,10 +103,7 @@ def _positions(run: Run, table: Table, others: list[int], columns: Sequence[Colu
 
 def _input_called(column: str, inputs: Sequence[str]) -> str | None:
     """The input that this column is called like; None if there is none."""
-    try:
-        spellings = {variable_name(column), plain_name(column)}
-    except LgfError:  # a column that cannot name an input
-        return None
+    spellings = {variable_name(column), plain_name(column)}
     return next((name for name in inputs if spellings & {name, name.lower()}), None)
 
 
