@@ -170,6 +170,12 @@ def test_dates_count_from_the_first_one(tmp_path):
     assert read_observations(frame).observations[0].t.tolist() == [0, 1, 2]
 
 
+def test_a_time_that_is_guessed_because_it_rises_is_called_so():
+    reading = read_observations({"temperature": T, "pressure": U})
+    assert "Time is column 'temperature' (guessed: it rises, and none is called like time)." in reading.notes
+    assert "Time is column 'age' (guessed)." in read_observations({"age": T, "pressure": U}).notes
+
+
 def test_a_row_of_units_below_the_header_gives_the_units(tmp_path):
     file = tmp_path / "logger.csv"
     file.write_text("time,level,valve [V],run\nmin,(cm),,elapsed\n0,1,0,1\n1,2,0.5,1\n2,4,0.2,1\n3,5,0.3,1\n")

@@ -21,7 +21,7 @@ from lgf.data.column_guesses import (
 from lgf.data.column_variables import DEFAULT_STATE, column_variables, names_leave_doubt, plain_name, variable_names
 from lgf.data.rates import contradicts_rates
 from lgf.data.table import ColumnName, Table
-from lgf.data.time_guess import guess_time
+from lgf.data.time_guess import guess_time, is_called_time
 from lgf.data.times import clock_goes_on, days_and_clock
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES, Variable
@@ -71,7 +71,9 @@ def guess_roles(
     if time_position is None:
         time_position = guess_time(table, names, free)
         counted = ", which counts the rows: no other looks like time" * counts_rows(table, names, time_position)
-        notes.append(f"Time is column {quoted(table.names[time_position])} (guessed){counted}.")
+        only_rises = not counted and table.is_numeric(time_position) and not is_called_time(names[time_position])
+        why = ": it rises, and none is called like time" * only_rises
+        notes.append(f"Time is column {quoted(table.names[time_position])} (guessed{why}){counted}.")
         free.remove(time_position)
     parts = days_and_clock(table, time_position, free)
     clock = None

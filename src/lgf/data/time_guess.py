@@ -58,6 +58,12 @@ def guess_time(table: Table, names: list[str], free: list[int]) -> int:
     )
 
 
+def is_called_time(name: str) -> bool:
+    """Whether the name is one of times, or of a unit of time."""
+    known = NAMES["time"] | NAMES["unit of time"]
+    return name in known or name.split("_")[0] == "time" or _has_word_for_time(name)
+
+
 def _has_word_for_time(name: str) -> bool:
     """Whether a word of the name is one for time, or the name is t with a unit of time: elapsed time, t_s, t/s."""
     words = re.findall(r"[^\W\d_]+", name)
