@@ -128,7 +128,8 @@ class Run:
         unique_times, inverse = np.unique(times, return_inverse=True)
         if len(unique_times) and unique_times[0] < start:
             raise LgfError(
-                f"t begins at {unique_times[0]:.6g}, before the record at {start:.6g}; use simulate for that."
+                f"t begins at {unique_times[0]:.6g}, before the record at {start:.6g}; predict later times, or use "
+                "simulate from a state of your own."
             )
         solver_times = np.union1d([start], unique_times)
         values = tuple(float(v) for v in self.best.fit.by_experiment[experiment])

@@ -37,9 +37,8 @@ def starting_proposals(
         try:
             skeleton = impose(row_knowledge(problem.knowledge, skeleton.frame), skeleton)
         except Contradiction as error:
-            raise LgfError(
-                f"the equation {quoted(text)} contradicts what is known: it {error}; change one of the two."
-            ) from error
+            what = f"the equation {quoted(text)}" if text else "the system of the known right-hand sides"
+            raise LgfError(f"{what} contradicts what is known: it {error}; change one of the two.") from error
         encoded = encoding(grammar, skeleton, bool(problem.forced))
         bits = encoded.bits if encoded.derivation is not None else settings.foreign_bits
         proposals.append(Proposal(skeleton, bits, encoded.derivation, "given"))
