@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from lgf.errors import LgfError
     from lgf.estimator import LatentGrammarFlow
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 __all__ = ["LatentGrammarFlow", "LgfError", "System", "__version__", "fit_files"]
 
 _HOMES = {
