@@ -27,6 +27,7 @@ COMMANDS = {
     "giving-up": ("giving_up", "are true structures lost because a fit gives up early?"),
     "odebench": ("odebench_protocol", "all 63 systems of ODEBench by its own protocol"),
     "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),
+    "release": ("releases", "run a command by released versions, or by several versions in turn"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
     "autoencoder": ("paper_autoencoder", "train the autoencoder of a recipe alone, in pieces; exact reconstruction"),
     "conditional": ("conditional", "the rank of the truth in the list of the conditional flow, and its bits"),

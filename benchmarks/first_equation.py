@@ -5,7 +5,6 @@ not at all (cold). Processor seconds include those of helper processes.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import releases
+from benchmarks.releases import NOW
 from benchmarks.surroundings import ROOT
 
 MEASURED = ("b3/duffing", "odebench/26", "odebench/52", "odebench/26, 2000 samples")  # whose memory is measured
@@ -66,20 +67,12 @@ def write_record(file: Path) -> None:
     np.savetxt(file, np.column_stack([t, np.exp(-0.7 * t) + noise]), delimiter=",", header="t,u", comments="")
 
 
-def installed(root: Path, cache: str) -> dict[str, str]:
-    """The environment of a process that finds the package in `root` and keeps compiled code and bytecode in `cache`."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return environment | {
-        "PYTHONPATH": f"{root / 'src'}:{root}", "NUMBA_CACHE_DIR": cache, "PYTHONPYCACHEPREFIX": f"{cache}/bytecode",
-    }  # fmt: skip
-
-
 def measure(repetitions: int = 5) -> dict[str, float]:
     """The figures; those of the warm start are the best of several."""
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "decay.csv"
         write_record(record)
-        environment = installed(ROOT, f"{folder}/cache")
+        environment = releases.environment(NOW, cache=f"{folder}/cache")
         cold = _first(record, environment)
         warm = [_first(record, environment) for _ in range(1 + repetitions)][1:]
         # The second run of each: the first one compiles kernels, which takes memory of its own.

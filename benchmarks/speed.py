@@ -13,6 +13,7 @@ from benchmarks.speed_parts import kernels, pairs, starting
 from benchmarks.speed_versions import compare
 from benchmarks.surroundings import load_average, machine, versions
 
+BEFORE = "0.2.0"  # the release that this version is measured beside
 IDLE = 0.5  # a load average above it makes a comparison of threads meaningless
 
 
@@ -85,8 +86,8 @@ def main(args: argparse.Namespace) -> None:
         report["pairs"] = pairs()
         _line("pairs a second", report["pairs"]["pairs_per_second"], "", ">= 700")
 
-    _heading("version 0.1 (before) and this one (now); processor seconds include helper processes")
-    report["versions_compared"] = versions_compared = compare(args.candidates)
+    _heading(f"version {BEFORE} (before) and this one (now); processor seconds include helper processes")
+    report["versions_compared"] = versions_compared = compare(BEFORE, args.candidates)
     for what, old in versions_compared["before"].items():
         new = versions_compared["now"][what]
         print(f"  {what.replace('_', ' '):46s}{old:12.3g} before {new:10.3g} now")

@@ -1,34 +1,29 @@
-"""Version 0.1 and this one, measured in one run: fits a second, and `lgf discover` with and without compiled kernels.
+"""A release and this version, measured in one run: fits a second, and `lgf discover` with and without compiled kernels.
 
-    python -m benchmarks.speed_versions 300
-    python -m benchmarks.speed_versions discoveries benchmarks/results/discoveries_versions.json
+    python -m benchmarks.speed_versions 0.2.0
+    python -m benchmarks.speed_versions 0.1 benchmarks/results/discoveries_versions.json
 
 The second compares whole discoveries: every third problem of Benchmarks 1 to 4, noise draw 0, one benchmark after the
-other, each by both versions in turn, so that a change of the load meets both. Version 0.1 is the last commit before the
-packages were renamed. Its sources are taken from the repository's history and run in processes of their own, with the
-same interpreter and libraries.
+other, each by both versions in turn, so that a change of the load meets both.
 """
 
 import json
 import resource
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.first_equation import installed, write_record
+from benchmarks import releases
+from benchmarks.first_equation import write_record
 from benchmarks.problems import problems
 from benchmarks.recording import rows
-from benchmarks.surroundings import ROOT, machine
+from benchmarks.releases import NOW
+from benchmarks.surroundings import machine
 
-BEFORE = "b2ec5e95f819b1bae2bd938e5ced69514c5ccf7b"
 EVALUATIONS = 20  # of the discovery; few, so that starting is most of it
 EVERY = 3  # of the problems, whose discoveries are compared
 _MIX = """
@@ -40,40 +35,28 @@ with threadpool_limits(limits=1):
 """
 
 
-def compare(candidates: int) -> dict[str, dict[str, float]]:
+def compare(before: str, candidates: int = 300) -> dict[str, dict[str, float]]:
     """The figures of both versions."""
-    with _before() as before:
-        record = before.parent / "decay.csv"
-        write_record(record)
-        return {"before": _measure(before, record, candidates), "now": _measure(ROOT, record, candidates)}
-
-
-@contextmanager
-def _before() -> Iterator[Path]:
-    """A folder with the sources of version 0.1."""
     with tempfile.TemporaryDirectory() as folder:
-        before = Path(folder) / "before"
-        archive = subprocess.run(["git", "archive", BEFORE], cwd=ROOT, capture_output=True, check=True).stdout
-        with tarfile.open(fileobj=BytesIO(archive)) as files:
-            files.extractall(before, filter="data")
-        yield before
+        record = Path(folder) / "decay.csv"
+        write_record(record)
+        return {name: _measure(version, record, candidates) for name, version in (("before", before), ("now", NOW))}
 
 
-def discoveries(every: int = EVERY) -> dict:
+def discoveries(before: str, every: int = EVERY) -> dict:
     """For each benchmark and version: processor seconds a problem, mean and median error on u, exact equations."""
     result: dict = {"every": every, "machine": machine(), "benchmarks": {}, "problems": {}}
-    with _before() as before:
-        roots = {"before": before, "now": ROOT}
+    with tempfile.TemporaryDirectory() as folder:
         environments = {
-            name: installed(root, str(before.parent / f"cache-{name}")) | {"OMP_NUM_THREADS": "1"}
-            for name, root in roots.items()
+            name: releases.environment(version, cache=f"{folder}/{name}") | {"OMP_NUM_THREADS": "1"}
+            for name, version in (("before", before), ("now", NOW))
         }
-        for name, root in roots.items():  # compiles
-            _benchmark(root, environments[name], ["b1/01"])
-            _benchmark(root, environments[name], ["b3/duffing"])
+        for environment in environments.values():  # compiles
+            _benchmark(environment, ["b1/01"])
+            _benchmark(environment, ["b3/duffing"])
         for benchmark in ("b1", "b2", "b3", "b4"):
             ids = [i for i in problems() if i.startswith(f"{benchmark}/")][::every]
-            lines = {name: _benchmark(root, environments[name], ids) for name, root in roots.items()}
+            lines = {name: _benchmark(environment, ids) for name, environment in environments.items()}
             result["benchmarks"][benchmark] = {name: _summary(some) for name, some in lines.items()}
             for name, some in lines.items():
                 for line in some:
@@ -83,13 +66,13 @@ def discoveries(every: int = EVERY) -> dict:
     return result
 
 
-def _benchmark(root: Path, environment: dict[str, str], ids: list[str]) -> list[dict]:
-    """The result lines of these problems of one benchmark, by the version in this folder, in one process."""
+def _benchmark(environment: dict[str, str], ids: list[str]) -> list[dict]:
+    """The result lines of these problems of one benchmark, in one process."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.jsonl"
         options = ["--only", ",".join(ids), "--seeds", "1", "--jobs", "1", "--out", str(file)]
         command = [sys.executable, "-m", "benchmarks", "run", ids[0].split("/")[0], *options]
-        subprocess.run(command, cwd=root, env=environment, capture_output=True, check=True)
+        subprocess.run(command, env=environment, capture_output=True, check=True)
         return rows(file)
 
 
@@ -104,15 +87,15 @@ def _summary(lines: list[dict]) -> dict[str, float]:
     }
 
 
-def _measure(root: Path, record: Path, candidates: int) -> dict[str, float]:
+def _measure(version: str, record: Path, candidates: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as cache:
-        environment = installed(root, cache)
+        environment = releases.environment(version, cache=cache)
         cold_cpu, cold_wall = _discover(record, environment)
         _discover(record, environment)  # compiles what the first run did not need
         warm_cpu, warm_wall = min(_discover(record, environment) for _ in range(2))
         mixed = subprocess.run(
-            [sys.executable, "-c", _MIX.format(n=candidates)], cwd=root, env=environment, capture_output=True,
-            text=True, check=True,
+            [sys.executable, "-c", _MIX.format(n=candidates)], env=environment, capture_output=True, text=True,
+            check=True,
         )  # fmt: skip
     mixes = json.loads(mixed.stdout.splitlines()[-1])
     return {
@@ -134,7 +117,7 @@ def _discover(record: Path, environment: dict[str, str]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["discoveries"]:
-        Path(sys.argv[2]).write_text(json.dumps(discoveries(), indent=1) + "\n")
+    if len(sys.argv) > 2:
+        Path(sys.argv[2]).write_text(json.dumps(discoveries(sys.argv[1]), indent=1) + "\n")
     else:
-        json.dump(compare(int(sys.argv[1]) if len(sys.argv) > 1 else 300), sys.stdout, indent=1)
+        json.dump(compare(sys.argv[1]), sys.stdout, indent=1)
