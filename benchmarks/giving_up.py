@@ -30,11 +30,10 @@ from lgf.fit.segments import Shooting
 from lgf.fit.settings import FitSettings
 from lgf.fit.target_assembly import make_target
 from lgf.search.proposers.components import ComponentSettings
-from lgf.search.select import PATIENT
 from lgf.smoothing.complete import complete
 
 SEARCH = FitSettings()
-THOROUGH = FitSettings(coarse_rtol=SEARCH.rtol, give_up=1.0, rescue_below=10.0, shooting=PATIENT.shooting)
+THOROUGH = FitSettings(patient=True)
 SEGMENTS = (ComponentSettings().segments[0], *ComponentSettings().descent[1:])
 NOISE = 0.05
 NEAR = 2.0  # times the loss of the noise

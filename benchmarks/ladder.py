@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lgf.fit.settings import FitSettings
-from lgf.search.select import PATIENT
 from lgf.search.settings import DiscoverySettings
 
 Change = Callable[[DiscoverySettings], DiscoverySettings]
@@ -25,8 +24,7 @@ class Rung:
 
 def _fit(settings: DiscoverySettings) -> DiscoverySettings:
     """Variable projection and Levenberg-Marquardt, on the measured columns."""
-    selection = replace(settings.selection, refit=PATIENT)
-    return replace(settings, fit=FitSettings(), selection=selection, all_modes=False)
+    return replace(settings, fit=FitSettings(), all_modes=False)
 
 
 def _choice(settings: DiscoverySettings) -> DiscoverySettings:

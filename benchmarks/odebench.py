@@ -29,6 +29,7 @@ from lgf.expression.frame import Variable
 from lgf.expression.sympy_conversion import from_sympy, to_sympy
 from lgf.expression.tree import Expression
 from lgf.fit.segments import Shooting
+from lgf.fit.settings import patient
 from lgf.grammar import load_grammar
 from lgf.search.candidate import Proposal
 from lgf.search.discover import Discovery, discover
@@ -196,7 +197,7 @@ def _truth_beside(system: Benchmarked, found: Discovery, problem: Problem) -> di
     tried = skeleton.structure in found.population
     if not np.isfinite(bits):
         return {"tried": tried, "bits": None, "objective": None, "cause": "not in the language"}
-    evaluator = Evaluator(found.targets, problem.knowledge, found.settings.selection.refit, found.settings.objective)
+    evaluator = Evaluator(found.targets, problem.knowledge, patient(found.settings.fit), found.settings.objective)
     fitted = evaluator(Proposal(skeleton, bits, start=start, shooting=Shooting((8, 4, 2, 1))))
     known = found.population.get(skeleton.structure)
     if structure_of(found.system) in system.structures:

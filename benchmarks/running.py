@@ -70,19 +70,15 @@ class Options:
         preset = PRESETS[self.preset]
         if self.preset == "paper" and self.benchmark in PAPER_BUDGETS:
             population, fine = PAPER_BUDGETS[self.benchmark]
-            refit = replace(preset.selection.refit, fine_iterations=fine)
             preset = replace(
                 preset,
                 search=replace(preset.search, first=population, population=population),
                 fit=replace(preset.fit, fine_iterations=fine),
-                selection=replace(preset.selection, refit=refit),
             )
         if self.rung is not None:
             preset = rung_settings(preset, self.rung)
         if self.fit != "default":
-            method, selection = FitMethod(self.fit), preset.selection
-            selection = replace(selection, refit=replace(selection.refit, method=method))
-            preset = replace(preset, fit=replace(preset.fit, method=method), selection=selection)
+            preset = replace(preset, fit=replace(preset.fit, method=FitMethod(self.fit)))
         if self.proposer != "default":
             preset = replace(preset, proposers=PROPOSERS[self.proposer])
         if self.proposer == "flow-unguided":

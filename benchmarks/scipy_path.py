@@ -16,6 +16,7 @@ from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.sympy_conversion import to_sympy
 from lgf.expression.tree import signal, substitute
+from lgf.fit.nelder_mead import COARSE, FINE
 from lgf.fit.settings import FitSettings
 
 RTOL = 1e-5
@@ -63,12 +64,12 @@ def fit_by_scipy(skeleton: Skeleton, problem: Problem) -> ScipyFit:
 
     x = np.ones(skeleton.n_constants)
     stages = (
-        (settings.coarse_iterations, settings.coarse_fatol, settings.coarse_xatol),
-        (settings.fine_iterations, settings.fine_fatol, settings.fine_xatol),
+        COARSE,
+        (settings.fine_iterations, *FINE),
     )
     reached = FAILED
     with np.errstate(all="ignore"):
-        for iterations, fatol, xatol in stages:
+        for iterations, xatol, fatol in stages:
             options = {"maxiter": iterations, "fatol": fatol, "xatol": xatol}
             found = minimize(loss, x, method="Nelder-Mead", options=options)
             x, reached = found.x, float(found.fun)

@@ -36,7 +36,7 @@ population = 15
 [selection]
 n_finalists = 2
 
-[selection.refit]
+[fit]
 method = "nelder_mead"
 
 [flow.sampling]
@@ -60,13 +60,14 @@ def test_a_file_takes_the_place_of_what_it_names_and_of_nothing_else(preset):
     before = PRESETS[preset]
     after = settings_in("settings.toml", before)
     assert after.smoothing == "whittaker"
-    assert after.selection.refit.method is FitMethod.NELDER_MEAD
+    assert after.fit.method is FitMethod.NELDER_MEAD
     assert after.proposers == (ProposerShare("monte carlo", 1.0),)
     back = replace(
         after,
         smoothing=before.smoothing,
         search=replace(after.search, population=before.search.population),
         selection=before.selection,
+        fit=before.fit,
         flow=replace(after.flow, sampling=replace(after.flow.sampling, steps=before.flow.sampling.steps)),
         proposers=before.proposers,
     )

@@ -34,9 +34,11 @@ all_modes = true
 [search]
 population = 50
 max_seconds = 3.5
-[selection.refit]
+[fit]
 method = "nelder_mead"
-windows = [0.1, 1.0]
+iterations = 30
+[prediction]
+origins = [0.5, 0.8]
 [[proposers]]
 name = "flow"
 share = 1

@@ -46,7 +46,7 @@ def test_the_preset_paper_has_the_budgets_of_the_paper():
         settings = Options(benchmark, benchmark, "paper").settings()
         assert settings.search.iterations == 10
         assert settings.search.batch(0) == settings.search.batch(2000) == population
-        assert settings.fit.fine_iterations == settings.selection.refit.fine_iterations == fine
+        assert settings.fit.fine_iterations == fine
 
 
 def test_the_ladder_leads_from_the_paper_to_the_default():

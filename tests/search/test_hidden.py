@@ -15,6 +15,7 @@ from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.terms import rows_of, term_of
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.print import plain
+from lgf.fit.settings import FitSettings, patient
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
 from lgf.runs.folder import read_run
@@ -26,7 +27,6 @@ from lgf.search.hidden.orientation import mirrored
 from lgf.search.hidden.paths import StartSettings
 from lgf.search.hidden.record import curves_of, widened, with_guessed_path
 from lgf.search.hidden.starts import find_starts
-from lgf.search.select import PATIENT
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
 from lgf.smoothing.complete import complete
@@ -100,7 +100,7 @@ def test_exact_equivalents_of_an_epidemic_are_shown_as_one(epidemic):
 def test_systems_that_only_fit_similarly_are_not_equivalent(epidemic):
     others = [c for c in epidemic.population if np.isfinite(c.objective) and c.skeleton.n_constants == 2]
     poorer = sorted(others, key=lambda c: c.objective)[6]
-    assert not equivalent(poorer, epidemic.best, epidemic.target, PATIENT)
+    assert not equivalent(poorer, epidemic.best, epidemic.target, patient(FitSettings()))
 
 
 def test_the_mirror_image_gives_the_same_measured_state(epidemic):

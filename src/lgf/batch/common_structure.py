@@ -22,6 +22,7 @@ from lgf.data.condensation import condensed
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
 from lgf.expression.print import plain
+from lgf.fit.settings import patient
 from lgf.fit.target_assembly import make_target
 from lgf.runs.folder import RESULT
 from lgf.runs.serialisation import frame_from_plain
@@ -96,9 +97,9 @@ def structure_lengths(question: Question, source: Any, structures: Sequence[Skel
     completions = [
         complete(o, widest, settings.smoothing, problem.signals(e)) for e, o in enumerate(problem.observations)
     ]
-    accuracy = settings.fit.accuracy * settings.fit.rtol
+    accuracy = settings.fit.accuracy
     targets = {f: make_target(problem, f, completions, all_modes=settings.all_modes, accuracy=accuracy) for f in frames}
-    evaluator = Evaluator(targets, problem.knowledge, settings.selection.refit, settings.objective, settings.stability)
+    evaluator = Evaluator(targets, problem.knowledge, patient(settings.fit), settings.objective, settings.stability)
     lengths = []
     for skeleton in structures:
         free = replace(problem, knowledge=replace(problem.knowledge, order=dict(skeleton.frame.states)))

@@ -23,6 +23,9 @@ from lgf.solver.kernels.residual import fit_residual, residual_loss
 from lgf.solver.solve import STATUSES
 from lgf.solver.trajectory import SolveStatus
 
+_SCREENED = 128  # samples on which the starts are compared, about
+_RESIDUAL_ITERATIONS = 12  # of the residual stage
+
 
 @dataclass(frozen=True)
 class ConstantFit:
@@ -107,7 +110,7 @@ def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: 
     """The result of the last stage, in the terms of the skeleton and of the experiments."""
     target, settings = fitting.target, fitting.settings
     n_free, mean = fitting.layout.n_free, fitting.layout.mean
-    floor = target.floor(settings.accuracy * settings.rtol)
+    floor = target.floor(settings.accuracy)
     random = 0.0
     if sharing.varying and np.isfinite(result.loss):
         fitting, result, random = _with_distributions(fitting, sharing, result, floor)
@@ -179,13 +182,13 @@ def _with_distributions(
 def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
     """(constants [k, p], best first; the residual of the first), with each equation fitted separately."""
     compiled, target, settings, lower, upper = fitting[1:6]
-    weight, stride = target.complete.astype(float), max(len(target.t) // settings.n_screened, 1)
+    weight, stride = target.complete.astype(float), max(len(target.t) // _SCREENED, 1)
     parts, total = [], 0.0
     for equation in compiled.equations:
         constants, losses, _ = fit_residual(
             equation.basis, compiled.n_constants, equation.linear, equation.nonlinear,
             starting_points(equation, target, settings.n_starts), lower, upper, target.t, target.columns,
-            target.inputs, weight, stride, settings.n_refined, settings.residual_iterations,
+            target.inputs, weight, stride, settings.n_refined, _RESIDUAL_ITERATIONS,
         )  # fmt: skip
         parts.append(constants)
         total += float(losses[0])

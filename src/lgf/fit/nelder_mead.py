@@ -5,6 +5,10 @@ import numpy as np
 from lgf.fit.settings import Fitting, StageResult
 from lgf.fit.trajectory_stage import on_window, simplex_on_record
 
+COARSE = (50, 0.5, 0.1)  # iterations and tolerances (of the unknowns, of the loss) of the first stage
+FINE = (0.1, 0.001)  # tolerances of the second
+_REFINE_BELOW = 25.0  # the loss
+
 
 def nelder_mead(fitting: Fitting, start: np.ndarray, anew: bool = True) -> StageResult:
     """The result of both stages; `anew` from 1 for every constant, else from those of the start.
@@ -15,14 +19,10 @@ def nelder_mead(fitting: Fitting, start: np.ndarray, anew: bool = True) -> Stage
     x = np.concatenate([np.ones(n_free), start[n_free:]]) if anew else start
     evaluations = 0
     if len(x):
-        stages = (
-            (settings.coarse_iterations, settings.coarse_xatol, settings.coarse_fatol),
-            (settings.fine_iterations, settings.fine_xatol, settings.fine_fatol),
-        )
-        for stage in stages:
+        for stage in (COARSE, (settings.fine_iterations, *FINE)):
             least, loss, solves = simplex_on_record(fitting, x, *stage)
             x, evaluations = np.clip(least, lower, upper), evaluations + solves
-            if not loss < settings.refine_below:
+            if not loss < _REFINE_BELOW:
                 break
     best = on_window(fitting, x[None, :], 1.0, settings.rtol, -1.0, 0)
     return best._replace(evaluations=evaluations + best.evaluations)

@@ -12,7 +12,7 @@ from lgf.expression.tree import T
 from lgf.fit.constant_sizes import constant_sizes, start_sizes
 from lgf.fit.sharing import COMMON, Layout, Sharing, Varying, layout_of, unknowns_of
 from lgf.fit.target import Target
-from lgf.settings.ranges import Count, Positive, Tally, Weight
+from lgf.settings.ranges import Count, Positive, Weight
 from lgf.solver.kernels.trajectory_fit import LARGEST, Unknowns
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
@@ -27,17 +27,29 @@ class FitMethod(StrEnum):
     NELDER_MEAD = "nelder_mead"
 
 
-@dataclass(frozen=True)
-class ShootingSettings:
-    """Settings of a fit in segments, which starts near its solution."""
+class SegmentBudget(NamedTuple):
+    """Tolerances and budgets of a fit in segments, which starts near its solution."""
 
-    rtol: Positive = 1e-5
-    iterations: Count = 15
-    tolerance: Weight = 3e-4
-    far: Weight = 20.0
-    far_tolerance: Weight = 0.03
-    steps_per_solve: Count = 1500
-    steps_per_fit: Count = 6000
+    rtol: float
+    iterations: int
+    tolerance: float
+    far_tolerance: float
+    steps_per_solve: int
+    steps_per_fit: int
+
+
+class Persistence(NamedTuple):
+    """When a fit gives up, and how accurate it is on the way."""
+
+    give_up: float  # times the signal in a window: with a larger loss it grows no further
+    coarse_rtol: float  # until a fit comes near the noise
+    rescue_above: float  # in units of the loss of the noise alone: above, other starts are tried
+    rescue_below: float  # a second try stops if its best start has a larger loss
+    segments: SegmentBudget
+
+
+_QUICK = Persistence(0.8, 1e-3, 4.0, 1.0, SegmentBudget(1e-5, 15, 3e-4, 0.03, 1500, 6000))
+_PATIENT = Persistence(1.0, 1e-4, 1.5, 10.0, SegmentBudget(1e-7, 40, 1e-6, 0.01, 8000, 60_000))
 
 
 @dataclass(frozen=True)
@@ -47,31 +59,33 @@ class FitSettings:
     method: FitMethod = FitMethod.LEAST_SQUARES
     gate: Positive | None = None  # theta_DE: above this residual the trajectory is not solved; None = no gate
     n_starts: Count = 96
-    n_screened: Count = 128  # samples on which the starts are compared, about
     n_refined: Count = 3
-    residual_iterations: Tally = 12
-    windows: tuple[Positive, ...] = (0.1, 0.18, 0.32, 0.56, 1.0)  # used if the fit on the whole record fails
-    grow_above: Weight = 0.5  # the relative loss above which it has failed
-    give_up: Weight = 0.8  # times the signal in a window: with a larger loss it grows no further
     iterations: Count = 20
     tolerance: Weight = 3e-3
-    far: Weight = 10.0  # above this many times the loss of the noise alone
-    far_tolerance: Weight = 0.05  # a fit stops at this rate of improvement
-    accuracy: Positive = 10.0  # the relative error of a solution, in units of rtol; smaller losses are not trusted
     rtol: Positive = 1e-4
-    coarse_rtol: Positive = 1e-3  # until a fit comes near the noise
+    final_rtol: Positive = 1e-6  # of the finalists
     steps_per_solve: Count = 1000
     steps_per_fit: Count = 4000  # a quarter of it for implicit equations
-    rescue_above: Weight = 4.0  # in units of the loss of the noise alone
-    rescue_below: Weight = 1.0  # a second try stops if its best start has a larger loss
-    shooting: ShootingSettings = ShootingSettings()
-    coarse_iterations: Count = 50  # Nelder-Mead, first stage, and its tolerances
-    coarse_fatol: Weight = 0.1
-    coarse_xatol: Weight = 0.5
-    refine_below: Weight = 25.0
-    fine_iterations: Count = 250  # second stage
-    fine_fatol: Weight = 0.001
-    fine_xatol: Weight = 0.1
+    fine_iterations: Count = 250  # of the second stage of Nelder-Mead
+    patient: bool = False  # as finalists are fitted: every window, other starts, accurate solutions
+
+    @property
+    def accuracy(self) -> float:
+        """The relative error of a solution; smaller losses are not trusted."""
+        return error_of_solutions(self.rtol)
+
+    @property
+    def persistence(self) -> Persistence:
+        """When a fit gives up, and how accurate it is on the way."""
+        return _PATIENT if self.patient else _QUICK
+
+
+def patient(fit: FitSettings) -> FitSettings:
+    """The settings for finalists: the same method, with more starts, iterations and steps."""
+    return replace(
+        fit, n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=fit.final_rtol, steps_per_solve=4000,
+        steps_per_fit=40_000, patient=True,
+    )  # fmt: skip
 
 
 class Fitting(NamedTuple):
@@ -131,6 +145,11 @@ def make_fitting(
     )  # fmt: skip
 
 
+def error_of_solutions(rtol: float) -> float:
+    """The relative error of solutions at this tolerance; smaller losses are not trusted."""
+    return 10.0 * rtol
+
+
 def steps_needed(oscillations: float, rtol: float) -> int:
     """The steps of the integrator through so many oscillations, with some to spare; its order is 5."""
     return math.ceil(_STEPS_PER_OSCILLATION * (1e-4 / rtol) ** 0.2 * oscillations)
@@ -138,19 +157,22 @@ def steps_needed(oscillations: float, rtol: float) -> int:
 
 def _with_enough_steps(settings: FitSettings, oscillations: float) -> FitSettings:
     """The settings with budgets of steps that suffice for so many oscillations."""
-    shooting = settings.shooting
-    whole = steps_needed(oscillations, settings.rtol) / settings.steps_per_solve
-    parts = steps_needed(oscillations, shooting.rtol) / shooting.steps_per_solve
-    if parts > 1.0:
-        shooting = replace(shooting, **_multiplied(shooting.steps_per_solve, shooting.steps_per_fit, parts))
-        settings = replace(settings, shooting=shooting)
-    if whole > 1.0:
-        settings = replace(settings, **_multiplied(settings.steps_per_solve, settings.steps_per_fit, whole))
-    return settings
+    return replace(settings, **_steps(settings, oscillations))
 
 
-def _multiplied(per_solve: int, per_fit: int, factor: float) -> dict[str, int]:
-    return {"steps_per_solve": math.ceil(factor * per_solve), "steps_per_fit": math.ceil(factor * per_fit)}
+def segment_budget(settings: FitSettings, oscillations: float) -> SegmentBudget:
+    """The budget of a fit in segments, with steps that suffice for so many oscillations."""
+    segments = settings.persistence.segments
+    return segments._replace(**_steps(segments, oscillations))
+
+
+def _steps(budget: FitSettings | SegmentBudget, oscillations: float) -> dict[str, int]:
+    """The budgets of steps; multiplied, if one solution through so many oscillations takes more."""
+    factor = max(steps_needed(oscillations, budget.rtol) / budget.steps_per_solve, 1.0)
+    return {
+        "steps_per_solve": math.ceil(factor * budget.steps_per_solve),
+        "steps_per_fit": math.ceil(factor * budget.steps_per_fit),
+    }
 
 
 def _limits(

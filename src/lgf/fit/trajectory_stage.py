@@ -7,7 +7,7 @@ import numpy as np
 
 from lgf.equation.skeleton import Skeleton
 from lgf.fit.segments import Shooting, joined, segmented
-from lgf.fit.settings import FitSettings, Fitting, StageResult, make_fitting
+from lgf.fit.settings import FitSettings, Fitting, StageResult, error_of_solutions, make_fitting, segment_budget
 from lgf.fit.sharing import Sharing
 from lgf.fit.target import Target
 from lgf.solver.halton import halton
@@ -15,24 +15,30 @@ from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.simplex import search_simplex
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
+_WINDOWS = (0.1, 0.18, 0.32, 0.56, 1.0)  # shares of the record, used if the fit on the whole of it fails
+_GROW_ABOVE = 0.5  # the relative loss above which it has failed
+_FAR = 10.0  # above this many times the loss of the noise alone
+_FAR_TOLERANCE = 0.05  # a fit stops at this rate of improvement
+_FAR_IN_SEGMENTS = 20.0  # as _FAR
+
 
 def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> StageResult:
     """The best result from these starts; with `rescue` a poor one is followed by growing windows and other starts.
 
     Until a fit comes near the noise, solutions are coarse.
     """
-    settings, target = fitting.settings, fitting.target
+    settings, persistence = fitting.settings, fitting.settings.persistence
     if not rescue:
         return _on_windows(fitting, starts, (1.0,), settings.rtol)
-    results = [_on_windows(fitting, starts, (1.0,), settings.coarse_rtol, settings.grow_above)]
-    grown = results[0].loss > settings.grow_above
+    results = [_on_windows(fitting, starts, (1.0,), persistence.coarse_rtol, _GROW_ABOVE)]
+    grown = results[0].loss > _GROW_ABOVE
     if grown:
-        results.append(_on_windows(fitting, starts, settings.windows, settings.coarse_rtol))
+        results.append(_on_windows(fitting, starts, _WINDOWS, persistence.coarse_rtol))
     best = _refined(fitting, results)
-    if not best.loss <= settings.rescue_above * target.noise_loss and fitting.compiled.n_constants:
+    if not best.loss <= persistence.rescue_above * fitting.target.noise_loss and fitting.compiled.n_constants:
         other_starts = _other_starts(fitting, starts, best.x)
-        windows = (1.0,) if grown else settings.windows
-        results = [best, _on_windows(fitting, other_starts, windows, settings.coarse_rtol, settings.rescue_below)]
+        windows = (1.0,) if grown else _WINDOWS
+        results = [best, _on_windows(fitting, other_starts, windows, persistence.coarse_rtol, persistence.rescue_below)]
         best = _refined(fitting, results)
     return best
 
@@ -40,8 +46,8 @@ def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> S
 def _refined(fitting: Fitting, results: Sequence[StageResult]) -> StageResult:
     """The best of the results, refined with accurate solutions if it is near the noise; with the steps of all."""
     settings, best = fitting.settings, min(results, key=lambda f: f.loss)
-    resolved = 10.0 * (settings.accuracy * settings.coarse_rtol) ** 2  # below, coarse solutions do not tell
-    if best.loss <= max(settings.far * fitting.target.noise_loss, resolved):
+    resolved = 10.0 * error_of_solutions(settings.persistence.coarse_rtol) ** 2  # below, coarse solutions do not tell
+    if best.loss <= max(_FAR * fitting.target.noise_loss, resolved):
         results = [*results, _on_windows(fitting, best.x[None, :], (1.0,), settings.rtol)]
         best = results[-1]
     return best._replace(evaluations=sum(f.evaluations for f in results), steps=sum(f.steps for f in results))
@@ -57,7 +63,7 @@ def _on_windows(
     for fraction in fractions:
         results.append(on_window(fitting, starts, fraction, rtol, leave_above, budget))
         starts = results[-1].x[None, :]
-        hopeless = results[-1].loss > settings.give_up * fitting.target.signal(fraction)
+        hopeless = results[-1].loss > settings.persistence.give_up * fitting.target.signal(fraction)
         if fraction < 1.0 and (hopeless or sum(f.steps for f in results) > budget):
             results.append(on_window(fitting, starts, 1.0, rtol, -1.0, budget))
             break
@@ -82,10 +88,10 @@ def _search(fitting: Fitting, fraction: float, rtol: float, leave_above: float, 
         with_highest=target.with_highest,
         leave_above=leave_above,
         max_iterations=settings.iterations if whole else 3,
-        tolerance=settings.tolerance if whole else settings.far_tolerance,
-        far_loss=settings.far * target.noise_loss,
-        far_tolerance=settings.far_tolerance,
-        hopeless_loss=settings.give_up * target.signal(fraction),
+        tolerance=settings.tolerance if whole else _FAR_TOLERANCE,
+        far_loss=_FAR * target.noise_loss,
+        far_tolerance=_FAR_TOLERANCE,
+        hopeless_loss=settings.persistence.give_up * target.signal(fraction),
         budget=budget,
     )
 
@@ -113,7 +119,7 @@ def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -
         max_iterations=settings.iterations,
         tolerance=settings.tolerance,
         far_loss=np.inf,
-        far_tolerance=settings.far_tolerance,
+        far_tolerance=_FAR_TOLERANCE,
         hopeless_loss=np.inf,
         budget=settings.steps_per_fit,
     )
@@ -166,18 +172,19 @@ def shoot(
 
 
 def _in_segments(fitting: Fitting, x: np.ndarray) -> StageResult:
-    target, settings = fitting.target, fitting.settings.shooting
+    target = fitting.target
+    budget = segment_budget(fitting.settings, target.oscillations)
     search = Search(
-        rtol=settings.rtol,
-        max_steps=settings.steps_per_solve,
+        rtol=budget.rtol,
+        max_steps=budget.steps_per_solve,
         with_highest=target.with_highest,
         leave_above=np.inf,
-        max_iterations=settings.iterations,
-        tolerance=settings.tolerance,
-        far_loss=settings.far * target.noise_loss,
-        far_tolerance=settings.far_tolerance,
+        max_iterations=budget.iterations,
+        tolerance=budget.tolerance,
+        far_loss=_FAR_IN_SEGMENTS * target.noise_loss,
+        far_tolerance=budget.far_tolerance,
         hopeless_loss=np.inf,
-        budget=settings.steps_per_fit,
+        budget=budget.steps_per_fit,
     )
     return _fitted(fitting, x[None, :], target.windows(), search)
 

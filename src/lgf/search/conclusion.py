@@ -75,7 +75,7 @@ def conclude(
             growth = evaluator.growth
             best_ones, simpler = pool[: len(best_ones)], pool[len(best_ones) :]
         if problem.knowledge.vary == "auto":
-            varied = vary_one(pool, replace(evaluator, fit=selection.refit), mapper, settings.varying)
+            varied = vary_one(pool, evaluator.patient, mapper, settings.varying)
             best_ones, described = [*best_ones, *varied], [*described, *_described(varied, evaluator, settings)]
         if any(c.noise is not None for c in described):
             best_ones = described
@@ -98,7 +98,7 @@ def conclude(
         lambda candidates: spread(
             lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction), candidates
         ),
-        lambda candidates: refined(candidates, evaluator, mapper, selection),
+        lambda candidates: refined(candidates, evaluator, mapper),
         accept,
         targets[best.skeleton.frame].window,
         problem.variation,
@@ -108,7 +108,9 @@ def conclude(
     prediction = settings.prediction
     if problem.hidden:
         prediction = replace(prediction, refuted_above=settings.hidden.refuted_above)
-        best = preferred(best_ones, best, targets, selection.refit, selection.indistinguishable, settings.prediction)
+        best = preferred(
+            best_ones, best, targets, evaluator.patient.fit, selection.indistinguishable, settings.prediction
+        )
     elif len(problem.states) > 1 or targets[best.skeleton.frame].n_unknown:
         # A term may only mend the error of a fitted initial value. (For systems the larger margin was not tried.)
         alone = len(problem.states) == 1
@@ -120,7 +122,7 @@ def conclude(
         near = [c for c in best_ones if c.objective <= most and c.objective + handicap(c) <= most]
         near.sort(key=lambda c: simplicity(c, prediction))
         best = next((c for c in near if accept(c)), best)
-    best = simplest_equal(best_ones, best, problem, targets, selection)
+    best = simplest_equal(best_ones, best, problem, targets, evaluator.patient.fit.accuracy, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
     return Conclusion(without_empty_confirmation(decision, problem, tools, prediction), targets, growth)
 
@@ -147,7 +149,7 @@ def _growing(
     growth, variances = grows
     weighted = reweighted(problem, leader.skeleton.frame, variances)
     judge = replace(evaluator, targets=_targets(weighted, completions, settings), growth=growth)
-    refitted = _refitted(pool, judge, mapper, settings)
+    refitted = _refitted(pool, judge, mapper)
     described = _described(refitted, judge, settings)
     logarithms = float(np.sum(np.log(variances[target.record.weight > 0])))
     length = _length(described, judge) + logarithms + math.log(target.n_samples)
@@ -169,13 +171,10 @@ def _length(candidates: Sequence[Candidate], evaluator: Evaluator) -> float:
 
 
 def _targets(problem: Problem, completions: Sequence[Completion], settings: DiscoverySettings) -> dict[Frame, Target]:
-    accuracy = settings.fit.accuracy * settings.fit.rtol
+    accuracy = settings.fit.accuracy
     return {frame: make_target(problem, frame, completions, accuracy=accuracy) for frame in problem.frames}
 
 
-def _refitted(
-    candidates: Sequence[Candidate], evaluator: Evaluator, mapper: Mapper, settings: DiscoverySettings
-) -> list[Candidate]:
+def _refitted(candidates: Sequence[Candidate], evaluator: Evaluator, mapper: Mapper) -> list[Candidate]:
     """The candidates fitted to other weights, from their own constants."""
-    patient = replace(evaluator, fit=settings.selection.refit, refining=True)
-    return mapper(patient, [replace(c.proposal, start=c.fit.values) for c in candidates])
+    return mapper(evaluator.patient, [replace(c.proposal, start=c.fit.values) for c in candidates])

@@ -104,7 +104,7 @@ def discover(
             problem = reweighted(problem, frames[-1], variances)
     if problem.hidden:
         completions = with_guessed_path(problem, frames[-1], completions)
-    accuracy = settings.fit.accuracy * settings.fit.rtol
+    accuracy = settings.fit.accuracy
     targets = {
         frame: make_target(problem, frame, completions, all_modes=settings.all_modes, accuracy=accuracy)
         for frame in frames
@@ -174,7 +174,7 @@ def discover(
     if problem.hidden:
         hidden = hidden_findings(
             decision.best, equals, conclusion.targets[frames[-1]], known[0][1], given_starts(problem),
-            settings.selection.refit, settings.hidden.findings,
+            evaluator.patient.fit, settings.hidden.findings,
         )  # fmt: skip
         same = {c.skeleton.structure for c in hidden.equivalents}
         equals = tuple(c for c in equals if c.skeleton.structure not in same)

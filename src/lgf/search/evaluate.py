@@ -16,7 +16,7 @@ from lgf.expression.numeric import evaluate
 from lgf.expression.tree import factors, fill
 from lgf.fit.constants import ConstantFit, fit_constants
 from lgf.fit.segments import Shooting, reweighed, segmented
-from lgf.fit.settings import FitMethod, FitSettings
+from lgf.fit.settings import FitMethod, FitSettings, patient
 from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Proposal
@@ -37,6 +37,11 @@ class Evaluator:
     refining: bool = False  # the candidates are finalists
     growth: float = 0.0  # of the noise with the signal, in the weights of the targets
     of_part: bool = False  # the targets hold some of the experiments only
+
+    @property
+    def patient(self) -> "Evaluator":
+        """The evaluator of finalists."""
+        return replace(self, fit=patient(self.fit), refining=True)
 
     def admit(self, proposal: Proposal) -> Proposal | None:
         """The proposal with what is known about single equations put in; None if it contradicts that.
@@ -62,7 +67,7 @@ class Evaluator:
         if varying or self.objective.criterion is not Criterion.DESCRIPTION_LENGTH:
             return -math.inf
         target = self.targets[proposal.skeleton.frame]
-        floor = target.floor(self.fit.accuracy * self.fit.rtol)
+        floor = target.floor(self.fit.accuracy)
         several = len(target.frame.states) > 1
         columns = [(int(target.column_counts[c]), floor) for c in target.measured] if several else []
         return objective(
@@ -88,7 +93,7 @@ class Evaluator:
         value = objective(
             fit.loss, fit.residual, len(target.t) if paper else target.n_samples, skeleton.n_constants, proposal.bits,
             complexity, judged.n_unknown, judged.initial_length, fit.varying_length(target.n_experiments),
-            target.floor(self.fit.accuracy * self.fit.rtol), self.objective,
+            target.floor(self.fit.accuracy), self.objective,
             column_losses(fit, target, proposal.shooting), self.fit.gate or 0.0,
         )  # fmt: skip
         if stability is not None and stability.verdict.contradicts(self.knowledge.stable):

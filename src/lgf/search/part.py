@@ -76,7 +76,7 @@ def _first_oscillations(whole: Searched, settings: DiscoverySettings) -> Searche
 def _part(
     whole: Searched, problem: Problem, completions: Sequence[Completion], settings: DiscoverySettings
 ) -> Searched:
-    accuracy = settings.fit.accuracy * settings.fit.rtol
+    accuracy = settings.fit.accuracy
     targets = {
         frame: make_target(problem, frame, completions, all_modes=settings.all_modes, accuracy=accuracy)
         for frame in whole.evaluator.targets
@@ -126,8 +126,8 @@ def fitted_to_all(
     best = population.best(settings.selection.n_finalists)
     chosen = unique([*best, *simple_candidates(population, whole.problem.n_samples, settings.prediction)])
     proposals = [_from(c, share) for c in chosen]
-    fit = settings.selection.refit if share < 1.0 else whole.evaluator.fit
-    return Population(mapper(replace(whole.evaluator, fit=fit, refining=True), proposals))
+    evaluator = whole.evaluator.patient if share < 1.0 else replace(whole.evaluator, refining=True)
+    return Population(mapper(evaluator, proposals))
 
 
 def _from(candidate: Candidate, share: float) -> Proposal:

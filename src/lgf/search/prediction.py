@@ -34,6 +34,7 @@ from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus
 
 _RTOL = 1e-6  # of the solutions that are compared with the data
+_ACCURATE = FitSettings(rtol=1e-8, iterations=60, tolerance=1e-6, steps_per_solve=8000, steps_per_fit=100_000)
 _CONTINUED = 1.0 / 3.0  # of the record, after its end
 _LEAST_FREEDOM = 0.1  # share of the residuals that unknowns leave at least
 
@@ -74,9 +75,6 @@ class PredictionSettings:
     n_discounted: Count = 4  # simpler equations for each of these
     sensitive_above: Positive = 4.0  # log growth of a disturbed start above which solutions must be accurate
     unpredictable_above: Positive = 12.0  # the same above which no part of the record tells the rest
-    accurate: FitSettings = FitSettings(
-        rtol=1e-8, iterations=60, tolerance=1e-6, steps_per_solve=8000, steps_per_fit=100_000
-    )
 
 
 @dataclass
@@ -141,15 +139,15 @@ def with_prediction(
     if settings.unpredictable_above < growth < math.inf:
         return replace(candidate, prediction=Prediction(None, None, math.nan, growth))
     sensitive = settings.sensitive_above < growth < math.inf
-    fit = settings.accurate if sensitive else evaluator.fit
+    fit = _ACCURATE if sensitive else evaluator.fit
     bounds = bounds_of(candidate.skeleton, evaluator.knowledge)
     # Errors of the solver grow as a disturbance of the start does.
-    accuracy = fit.accuracy * fit.rtol * (math.exp(growth) if sensitive else 1.0)
+    accuracy = fit.accuracy * (math.exp(growth) if sensitive else 1.0)
     forecast = _forecasts(candidate, target, fit, bounds, accuracy, settings)
     left_out = _left_out(candidate, problem, completions, target, fit, bounds, accuracy, settings)
     surprise = float(np.fmax(forecast.surprise, left_out.surprise))
     # No error is believed below that of the solver and of the rounded data.
-    least = math.sqrt(target.floor(fit.accuracy * fit.rtol))
+    least = math.sqrt(target.floor(fit.accuracy))
     later, others = (None if e is None else max(e, least) for e in (forecast.relative, left_out.relative))
     return replace(candidate, prediction=Prediction(later, others, surprise, growth))
 

@@ -14,7 +14,6 @@ from lgf.expression.frame import Frame
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.tree import Expression, T, add, constant, mul, summands
 from lgf.fit.constants import initial_values
-from lgf.fit.settings import FitSettings, ShootingSettings
 from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import Language, explicit_form, linear_form
@@ -30,14 +29,6 @@ from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus, relative_l2
 
-PATIENT = FitSettings(
-    n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=1e-6, coarse_rtol=1e-4, steps_per_solve=4000,
-    steps_per_fit=40_000, give_up=1.0, rescue_above=1.5, rescue_below=10.0,
-    shooting=ShootingSettings(
-        rtol=1e-7, iterations=40, tolerance=1e-6, far_tolerance=0.01, steps_per_solve=8000, steps_per_fit=60_000
-    ),
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class SelectionSettings:
@@ -50,7 +41,6 @@ class SelectionSettings:
 
     n_finalists: Count = 12
     dear_above: Count = 15_000  # steps of the best fit; there are then half as many finalists
-    refit: FitSettings = PATIENT  # fit of the finalists
     simplification: SimplifySettings = SimplifySettings()
     rounding: RoundSettings = RoundSettings()
     bare_mention: Weight = 2.0  # handicap of an equation that contains t
@@ -73,10 +63,10 @@ def finalists(
 
     A refit is used only if it is better. Without languages nothing is simplified.
     """
-    patient = replace(evaluator, fit=settings.refit, refining=True)
+    patient = evaluator.patient
     dear = population.best()[0].fit.steps > settings.dear_above
     n_finalists = max(settings.n_finalists // 2, 1) if dear else settings.n_finalists
-    best = refined(population.best(n_finalists), evaluator, mapper, settings)
+    best = refined(population.best(n_finalists), evaluator, mapper)
     by_frame = {language.frame: language for language in languages}
     simpler = [
         _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
@@ -102,16 +92,14 @@ def refined(
     candidates: Sequence[Candidate],
     evaluator: Evaluator,
     mapper: Mapper,
-    settings: SelectionSettings = SelectionSettings(),
 ) -> list[Candidate]:
     """The candidates, refitted with more effort from new starts and from their own constants, where that is better.
 
     A fit in segments has a start of its own, and is only refitted from its constants.
     """
-    patient = replace(evaluator, fit=settings.refit, refining=True)
     anew = [c.proposal for c in candidates if c.proposal.shooting is None]
     further = [_polished(c, evaluator.targets[c.skeleton.frame]) for c in candidates]
-    refitted = mapper(patient, [*anew, *further])
+    refitted = mapper(evaluator.patient, [*anew, *further])
     again, polished = iter(refitted[: len(anew)]), refitted[len(anew) :]
     pairs = zip(candidates, polished, strict=True)
     fits = [(c, p) if c.proposal.shooting is not None else (c, next(again), p) for c, p in pairs]
@@ -265,14 +253,15 @@ def simplest_equal(
     best: Candidate,
     problem: Problem,
     targets: Mapping[Frame, Target],
+    accuracy: float,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
     """The preferred candidate among those that explain the data fully and have the best one's trajectories.
 
-    They differ by less than the errors of the solver and of the rounded data. Autonomous
-    equations come first, then those with fewer constants and initial values, then the objective.
+    They differ by less than the errors of the solver, whose solutions have the relative `accuracy`, and of the rounded
+    data. Autonomous equations come first, then those with fewer constants and initial values, then the objective.
     """
-    floor = targets[best.skeleton.frame].floor(settings.refit.accuracy * settings.refit.rtol)
+    floor = targets[best.skeleton.frame].floor(accuracy)
     reference = _trajectories(best, problem, targets[best.skeleton.frame])
     if reference is None or best.loss > settings.fully_explained * floor:
         return best

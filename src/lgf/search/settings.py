@@ -1,7 +1,7 @@
 """All settings of a discovery, and the presets."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lgf.data.condensation import CondensationSettings
 from lgf.errors import LgfError, quoted
@@ -14,7 +14,7 @@ from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.proposers.components import ComponentSettings
 from lgf.search.proposers.hidden import HiddenSettings
 from lgf.search.proposers.missing_terms import MissingSettings
-from lgf.search.select import PATIENT, SelectionSettings
+from lgf.search.select import SelectionSettings
 from lgf.search.varying import VaryingSettings
 from lgf.settings.flow import ConditionalSettings, FlowSettings, PredictorSettings, SamplingSettings
 from lgf.settings.ranges import Positive, Tally, Weight
@@ -91,12 +91,10 @@ class DiscoverySettings:
             raise LgfError(f"the proposer {quoted(name)} is named {times} times; give it one share.")
 
 
-_NELDER_MEAD = {"method": FitMethod.NELDER_MEAD, "gate": 200.0}
-
 PAPER = DiscoverySettings(
     search=SearchSettings(first=100, growth=0.0, iterations=10, max_evaluations=None, patience=None),
     # The tolerance of SciPy's solvers; finalists are solved more accurately.
-    fit=FitSettings(**_NELDER_MEAD, rtol=1e-3, steps_per_solve=400),
+    fit=FitSettings(method=FitMethod.NELDER_MEAD, gate=200.0, rtol=1e-3, steps_per_solve=400),
     objective=ObjectiveSettings(criterion=Criterion.PAPER),
     smoothing="mlp",
     all_modes=True,
@@ -114,7 +112,7 @@ PAPER = DiscoverySettings(
         static=True, renoised=0.0, screening=1, growth=1.0, predictors=PredictorSettings(steps=200),
         sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
     ),
-    selection=SelectionSettings(n_finalists=6, refit=replace(PATIENT, **_NELDER_MEAD)),
+    selection=SelectionSettings(n_finalists=6),
 )  # fmt: skip
 
 PRESETS = {"default": DiscoverySettings(), "paper": PAPER}
