@@ -209,8 +209,7 @@ def _examined(candidate: Candidate, target: Target) -> bool:
 
 def _least(target: Target) -> float:
     """The loss that the solver and rounding leave."""
-    solver = FitSettings()
-    return target.floor(solver.accuracy * solver.rtol)
+    return target.floor(FitSettings().accuracy)
 
 
 def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem:
