@@ -46,7 +46,7 @@ def main(args: argparse.Namespace) -> None:
         data, seconds = observed(problem, options, 0), {}
         for name, settings in (*variants.items(), *reversed(variants.items())):  # the first pass loads what is cached
             began = time.process_time()
-            discover(data, grammar, settings, proposers=proposers_for(grammar, None), seed=0, n_jobs=1)
+            discover(data, grammar, settings, proposers=proposers_for(grammar, None), seed=0)
             seconds[name] = min(time.process_time() - began, seconds.get(name, float("inf")))
         ratio = seconds["with"] / seconds["without"]
         rows.append({"problem": problem.id, **seconds, "ratio": ratio})

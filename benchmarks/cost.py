@@ -27,6 +27,7 @@ from lgf.search.discover import discover
 from lgf.search.settings import DiscoverySettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
+from lgf.threads import on_threads
 
 FILE = RESULTS / "cost.json"
 NOISE, END = 0.02, 20.0
@@ -74,9 +75,8 @@ def measure(what: str, n: int, workers: str = "1") -> dict[str, Any]:
     grammar = load_grammar("standard")
 
     def run(given: Problem) -> Any:
-        return discover(
-            given, grammar, DiscoverySettings(), proposers=proposers_for(grammar), n_jobs=1 if workers == "1" else 2
-        )
+        with on_threads(1 if workers == "1" else 2) as spread:
+            return discover(given, grammar, DiscoverySettings(), proposers=proposers_for(grammar), spread=spread)
 
     small, _ = problem_of(what, n if what == "states" else 1 if what == "experiments" else 100)
     if what != "workers":

@@ -34,6 +34,7 @@ from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import GRAMMAR
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus
+from lgf.threads import on_threads
 
 SAMPLES, PERIODS, CHOSEN = 300, 10.0, 30
 STATES = ("x", "y", "z")
@@ -118,7 +119,8 @@ def run_one(attractor: Attractor, settings: DiscoverySettings, noise: float, see
             "failure": "the truth was not solved",
         }
     load, began = load_average(), time.process_time()
-    found = discover(problem, load_grammar(GRAMMAR), settings, seed=seed, n_jobs=jobs)
+    with on_threads(jobs) as spread:
+        found = discover(problem, load_grammar(GRAMMAR), settings, seed=seed, spread=spread)
     seconds = time.process_time() - began
     truth = structure_of(attractor.system).split("; ")
     return {

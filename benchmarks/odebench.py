@@ -38,6 +38,7 @@ from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import GRAMMAR, system_language
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus
+from lgf.threads import on_threads
 
 SAMPLES, WINDOW = 150, (0.0, 10.0)
 SUCCESS = 0.9
@@ -156,7 +157,8 @@ def run_one(system: Benchmarked, settings: DiscoverySettings, noise: float, seed
     """The result line of one system and noise draw."""
     problem = system.observe(noise, seed)
     load, began = load_average(), time.process_time()
-    found = discover(problem, load_grammar(GRAMMAR), settings, seed=seed, n_jobs=jobs)
+    with on_threads(jobs) as spread:
+        found = discover(problem, load_grammar(GRAMMAR), settings, seed=seed, spread=spread)
     seconds = time.process_time() - began
     best = found.best
     structure = structure_of(found.system)

@@ -42,6 +42,7 @@ from lgf.search.systems.language import GRAMMAR
 from lgf.smoothing.complete import complete
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.trajectory import SolveStatus
+from lgf.threads import on_threads
 
 SAMPLES, WINDOW = 512, (0.0, 10.0)
 TIMES = np.linspace(*WINDOW, SAMPLES)
@@ -87,7 +88,8 @@ def run_one(
     problem = observe(system, sigma, rho, seed)
     grammar = load_grammar(ONE_STATE if len(system.rhs) == 1 else GRAMMAR)
     load, began = load_average(), time.process_time()
-    found = discover(problem, grammar, settings, proposers=proposers_for(grammar), seed=seed, n_jobs=jobs)
+    with on_threads(jobs) as spread:
+        found = discover(problem, grammar, settings, proposers=proposers_for(grammar), seed=seed, spread=spread)
     seconds = time.process_time() - began
     reported = [found.system, *(c.fit.system(found.target) for c in found.indistinguishable)]
     truth = _truth_of_one_state if len(system.rhs) == 1 else _truth_beside

@@ -22,6 +22,7 @@ from lgf.grammar import load_grammar
 from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
+from lgf.threads import on_threads
 
 PAPER_BUDGETS = {"b1": (100, 150), "b2": (100, 250), "b3": (250, 250)}
 """Equations of an iteration and fine steps of Nelder-Mead, with the preset "paper"; it has ten iterations."""
@@ -130,10 +131,11 @@ def run_one(problem: NamedProblem, options: Options, seed: int, jobs: int) -> di
     else:
         grammar = load_grammar(options.grammar)
         began = time.process_time()
-        found = discover(
-            data, grammar, options.settings(), proposers=proposers_for(grammar, options.trained), seed=seed,
-            n_jobs=jobs,
-        )  # fmt: skip
+        with on_threads(jobs) as spread:
+            found = discover(
+                data, grammar, options.settings(), proposers=proposers_for(grammar, options.trained), seed=seed,
+                spread=spread,
+            )  # fmt: skip
         equation, cores = found.system, jobs
         facts = {
             "objective": found.best.objective,

@@ -26,6 +26,7 @@ from lgf.search.loop import joblib_map
 from lgf.search.proposers.basic import MonteCarloProposer
 from lgf.search.systems.language import GRAMMAR
 from lgf.smoothing.complete import complete
+from lgf.threads import on_threads
 
 
 def target_of(problem: Problem, order: int) -> Target:
@@ -116,9 +117,9 @@ def two_threads(n: int = 400, repetitions: int = 3) -> float:
 
 
 def _wall_time(evaluator: Evaluator, proposals: Sequence[Proposal], jobs: int, repetitions: int) -> float:
-    mapper = joblib_map(jobs)
     times = []
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), on_threads(jobs) as spread:
+        mapper = joblib_map(spread)
         for _ in range(repetitions):
             began = time.perf_counter()
             mapper(evaluator, proposals)

@@ -23,6 +23,7 @@ from lgf.grammar import Grammar, load_grammar
 from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.systems.language import GRAMMAR
+from lgf.threads import on_threads
 
 SYSTEM, NOISE = 56, 0.05  # the Lorenz system of ODEBench
 FILE = RESULTS / "speed_workers.json"
@@ -72,7 +73,8 @@ def _serial_share(work: Callable[[], None]) -> float:
 
 
 def _answer(problem: Problem, grammar: Grammar, jobs: int) -> None:
-    discover(problem, grammar, proposers=proposers_for(grammar), n_jobs=jobs)
+    with on_threads(jobs) as spread:
+        discover(problem, grammar, proposers=proposers_for(grammar), spread=spread)
 
 
 def _alternating(ways: list[Callable[[], None]], repetitions: int) -> list[float]:

@@ -5,16 +5,14 @@ Kernels and BLAS release Python's lock, so threads run side by side.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
-
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""The results of a function for all items, in their order."""
 
 
 def processors() -> int:
@@ -22,18 +20,30 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def on_threads(n_jobs: int) -> Spread:
-    """Spreads work over so many threads; -1 stands for all processors. They end with the returned function."""
+@dataclass(frozen=True)
+class Spread:
+    """Work for the threads of a pool; without a pool, for this thread. Spread work must not spread work itself."""
+
+    n_jobs: int = 1
+    pool: ThreadPoolExecutor | None = None
+
+    def __call__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """The results of the function for all items, in their order."""
+        return list((map if self.pool is None else self.pool.map)(function, items))
+
+
+alone = Spread()
+
+
+@contextmanager
+def on_threads(n_jobs: int) -> Iterator[Spread]:
+    """Spreads work over so many threads, which end with the context; -1 stands for all processors."""
     count = n_jobs if n_jobs > 0 else processors()
     if count == 1:
-        return alone
-    pool = ThreadPoolExecutor(count)
-    return lambda function, items: list(pool.map(function, items))
-
-
-def alone(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """The results one after the other, in this thread."""
-    return [function(item) for item in items]
+        yield alone
+        return
+    with ThreadPoolExecutor(count) as pool:
+        yield Spread(n_jobs, pool)
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

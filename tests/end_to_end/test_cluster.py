@@ -20,6 +20,7 @@ from lgf.search.loop import joblib_map
 from lgf.search.proposers.basic import EnumerationProposer
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
+from lgf.threads import Spread
 
 distributed = pytest.importorskip("distributed")
 
@@ -61,7 +62,7 @@ def test_a_killed_worker_does_not_change_the_result(client):
     target = make_target(problem, frame, [complete(problem.observations[0], frame)])
     evaluator = Evaluator({frame: target}, problem.knowledge)
     proposals = EnumerationProposer([make_language(load_grammar("standard"), problem, frame, target.ranges)]).ask(160)
-    alone = joblib_map(1)(evaluator, proposals)
+    alone = joblib_map()(evaluator, proposals)
     victim = next(iter(client.run(os.getpid).values()))
 
     def kill():
@@ -71,7 +72,7 @@ def test_a_killed_worker_does_not_change_the_result(client):
     killer = threading.Thread(target=kill)
     killer.start()
     with joblib.parallel_config("dask"):
-        together = joblib_map(2)(evaluator, proposals)
+        together = joblib_map(Spread(2))(evaluator, proposals)
     killer.join()
     assert [(str(c.skeleton), c.fit.values, c.objective) for c in together] == [
         (str(c.skeleton), c.fit.values, c.objective) for c in alone

@@ -40,6 +40,7 @@ from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
 from lgf.solver.solve import solve
+from lgf.threads import on_threads
 
 GRAMMAR = load_grammar("systems")
 
@@ -347,7 +348,8 @@ def test_the_number_of_workers_changes_nothing_and_a_journal_repeats_the_run(har
     problem, _ = hares
     journal = Journal()
     one = discover(problem, GRAMMAR, mapper=journal)
-    two = discover(problem, GRAMMAR, n_jobs=2)
+    with on_threads(2) as spread:
+        two = discover(problem, GRAMMAR, spread=spread)
     assert answer(one) == answer(two)
     resumed = Journal(lines=journal.lines[: len(journal.lines) // 3])
     assert answer(discover(problem, GRAMMAR, mapper=resumed)) == answer(one)

@@ -270,7 +270,7 @@ def test_a_rate_that_varies_is_a_factor_of_all_terms():
     assert str(factored.skeleton) == "u' = C*(u + C*u^2)"
     assert factored.skeleton.structure == common.skeleton.structure
     assert factored.fit.values == pytest.approx((common.fit.values[0], common.fit.values[1] / common.fit.values[0]))
-    best = vary_one([common], evaluator, joblib_map(1))[0]
+    best = vary_one([common], evaluator, joblib_map())[0]
     assert str(best.skeleton) == "u' = C*(u + C*u^2)"
     assert best.fit.by_experiment[:, 0] == pytest.approx(rates, rel=0.03)
     assert with_common_factor(fitted(evaluator, "u' = C*u")) is None

@@ -28,6 +28,8 @@ from lgf.search.select import SelectionSettings, choose, confirmed, finalists, h
 from lgf.search.settings import PAPER, DiscoverySettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
+from lgf.stopping import StopToken
+from lgf.threads import on_threads
 
 T = np.linspace(0, 5, 60)
 STANDARD = load_grammar("standard")
@@ -199,7 +201,8 @@ def test_same_result_with_one_and_two_workers(stage):
 
     def run(n_jobs):
         proposers = [(EnumerationProposer([language]), 1), (EvolutionProposer([language], 0), 1)]
-        population, history = search(evaluator, proposers, settings, mapper=joblib_map(n_jobs))
+        with on_threads(n_jobs) as spread:
+            population, history = search(evaluator, proposers, settings, mapper=joblib_map(spread))
         return [(str(c.skeleton), c.fit.values, c.objective) for c in population.best(20)], history[-1].evaluations
 
     assert run(1) == run(2)
@@ -241,10 +244,24 @@ def test_held_out_experiments_have_their_say():
 
 def test_a_search_without_time_still_has_its_first_iteration(stage):
     _, language, evaluator = stage
-    settings = SearchSettings(first=5, max_seconds=-1.0)
-    population, history = search(evaluator, [(EnumerationProposer([language]), 1)], settings)
+    stop = StopToken()
+    stop.limit(-1.0)
+    proposers = [(EnumerationProposer([language]), 1)]
+    population, history = search(evaluator, proposers, SearchSettings(first=5), stop=stop)
     assert len(history) == 1
     assert len(population) == 5
+
+
+def test_a_search_that_is_asked_to_stop_ends_with_what_it_has(stage):
+    _, language, evaluator = stage
+    stop, proposers = StopToken(), [(EnumerationProposer([language]), 1)]
+    population, history = search(
+        evaluator, proposers, SearchSettings(first=5), progress=lambda iteration, _: stop.ask(), stop=stop
+    )
+    assert len(history) == 1
+    assert len(population) == 5
+    _, history = search(evaluator, proposers, SearchSettings(first=5), population, stop=stop)
+    assert not history
 
 
 @pytest.mark.parametrize(("patience", "iterations"), [(60, 3), (None, 8)])

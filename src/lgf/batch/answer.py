@@ -36,6 +36,7 @@ from lgf.runs.presets import model_named
 from lgf.runs.request import Request, Run, check_request, execute
 from lgf.runs.serialisation import Plain, jsonable
 from lgf.search.settings import DiscoverySettings
+from lgf.stopping import StopToken
 
 ANSWER = "answer.json"  # the line of the record in the table, written last
 IN_HAND = "in-hand"  # exists while a worker is at the record, and after the death of that worker
@@ -98,13 +99,11 @@ class Answer:
     time_unit: str = ""  # by the header, or of dates, which need not be the same in all records
 
 
-def answer(
-    question: Question, record: str, source: Any, folder: Path, stop: Callable[[], bool] = lambda: False
-) -> Answer:
+def answer(question: Question, record: str, source: Any, folder: Path, stop: StopToken | None = None) -> Answer:
     """The answer to one record. A mistake in its data, or a bug, is its sentence, and stops nothing else."""
     text = source if isinstance(source, str) else record
     try:
-        if stop():
+        if stop is not None and stop.asked:
             return Answer(record, text, Status.STOPPED, "not begun")
         with _in_hand(folder / record):
             request = question.request(source)
@@ -139,7 +138,7 @@ def _in_hand(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def _answered(request: Request, record: str, source: str, folder: Path, stop: Callable[[], bool]) -> Answer:
+def _answered(request: Request, record: str, source: str, folder: Path, stop: StopToken | None) -> Answer:
     began = time.thread_time()
     lines: list[str] = []
     if not holds_run(folder):

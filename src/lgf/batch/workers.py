@@ -1,6 +1,5 @@
 """The records of a batch over workers: joblib's threads or processes, or the processes of a Dask cluster."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from lgf.batch.answer import ANSWER, IN_HAND, Answer, Question, Status, answer
 from lgf.errors import LgfError, quoted
 from lgf.runs.folder import holds_run
+from lgf.stopping import StopToken
 
 KINDS = ("processes", "threads")  # or the address of a Dask scheduler
 _MOST_DEATHS = 2  # of workers, with nothing but this record in hand
@@ -37,7 +37,6 @@ def answer_all(
     """
     answers: dict[str, Answer] = {}
     deaths: Counter[str] = Counter()
-    stopping = threading.Event()
 
     def collect(line: Answer) -> None:
         answers[line.record] = line
@@ -54,7 +53,7 @@ def answer_all(
             together = remaining()
             while together:
                 try:
-                    for line in _answers(question, together, folder, n_jobs, stopping if shares_memory else None):
+                    for line in _answers(question, together, folder, n_jobs, shares_memory):
                         collect(line)
                         if line.status is Status.STOPPED:
                             raise KeyboardInterrupt
@@ -67,7 +66,6 @@ def answer_all(
                 suspects = [name for name in remaining() if folder.joinpath(name, IN_HAND).exists()]
                 together = {name: records[name] for name in suspects[:1]} or remaining()
     except KeyboardInterrupt:
-        stopping.set()
         for name, source in remaining().items():
             text = source if isinstance(source, str) else name
             begun = _begun(folder / name)
@@ -78,23 +76,21 @@ def answer_all(
 
 
 def _answers(
-    question: Question, records: Mapping[str, Any], folder: Path, n_jobs: int, stopping: threading.Event | None
+    question: Question, records: Mapping[str, Any], folder: Path, n_jobs: int, shares_memory: bool
 ) -> Iterator[Answer]:
     if n_jobs == 1:
         for name, source in records.items():
             yield answer(question, name, source, folder)
         return
-    stop = () if stopping is None else (stopping.is_set,)
+    stop = StopToken() if shares_memory else None
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    lines = parallel(delayed(answer)(question, name, source, folder, *stop) for name, source in records.items())
+    lines = parallel(delayed(answer)(question, name, source, folder, stop) for name, source in records.items())
     try:
         yield from lines  # type: ignore[misc]
     finally:
-        if stopping is not None:
-            stopping.set()  # threads end at their next fit
+        if stop is not None:
+            stop.ask()  # threads end at their next fit
         lines.close()  # type: ignore[union-attr]
-        if stopping is not None:
-            stopping.clear()
 
 
 def map_records(

@@ -17,13 +17,13 @@ from lgf.batch.common_structure import answer_with_one_structure
 from lgf.batch.sources import find_sources, name_records
 from lgf.batch.table import check_any, summary, table_rows, write_table
 from lgf.batch.workers import answer_all
-from lgf.cli.discovery import signals_as_ctrl_c
 from lgf.cli.problem import Columns, read_problem
 from lgf.cli.terminal import compile_kernels
 from lgf.data import Problem
 from lgf.errors import Stopped
 from lgf.report.percentages import percentage
 from lgf.runs.serialisation import jsonable
+from lgf.stopping import signals_as_ctrl_c
 
 
 class ReadRecord:

@@ -1,7 +1,6 @@
 """The steps of `lgf discover`: prepare the folder, run the search, print and write the result."""
 
 import json
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from lgf.runs.progress import Reporter, reported
 from lgf.runs.request import Request, Run, check_request, execute
 from lgf.runs.serialisation import jsonable
 from lgf.search.loop import Iteration
+from lgf.stopping import signals_as_ctrl_c
 
 RUNS = Path("runs")  # parent of the default run folders
 
@@ -49,20 +49,6 @@ def new_folder(data: str) -> Path:
         number += 1
         unused = folder.with_name(f"{folder.name}-{number}")
     return unused
-
-
-@contextmanager
-def signals_as_ctrl_c() -> Iterator[None]:
-    """Handles SIGTERM and SIGHUP like Ctrl-C, so that a batch time limit or closed terminal keeps the best so far."""
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    handled = [s for s in signals if signal.getsignal(s) is signal.SIG_DFL]  # nohup ignores SIGHUP
-    for number in handled:
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -108,7 +94,7 @@ def _search(
                 show(event)
 
         try:
-            return execute(request, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify)
+            return execute(request, n_jobs=jobs, path=folder / JOURNAL, lines=lines, notify=notify, stop=reporter.stop)
         except KeyboardInterrupt as error:
             raise Stopped(
                 f"Stopped before an equation was chosen; go on with: lgf discover --resume {folder}"

@@ -6,14 +6,11 @@ in the journal are looked up, the others are computed.
 
 import json
 import os
-import signal
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 
 from lgf.errors import LgfError
 from lgf.fit.segments import Shooting
@@ -22,6 +19,8 @@ from lgf.runs.serialisation import candidate_from_plain, candidate_to_plain
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper, joblib_map
+from lgf.stopping import StopToken
+from lgf.threads import Spread, alone, processors
 
 LARGEST = 2_000_000_000  # most bytes of a journal
 _CHUNK = 64  # fits per job between two writes
@@ -41,30 +40,6 @@ class Tick:
     front: tuple[Candidate, ...] = ()  # the Pareto front so far, simplest first
 
 
-@contextmanager
-def interruptible() -> Iterator[list[int]]:
-    """A list to which the first Ctrl-C is appended; a second one raises KeyboardInterrupt.
-
-    An exception inside a compiled kernel becomes a SystemError, so the search must be stopped between two fits.
-    """
-    interrupts: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        interrupts.append(number)
-        if len(interrupts) > 1:
-            raise KeyboardInterrupt
-
-    try:
-        previous = signal.signal(signal.SIGINT, handle)
-    except ValueError:  # only the main thread receives signals
-        yield interrupts
-        return
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
 class Journal:
     """A mapper for `discover` that records every candidate; with a path, on disk as soon as it is fitted."""
 
@@ -72,17 +47,16 @@ class Journal:
         self,
         path: Path | None = None,
         lines: Iterable[str] = (),
-        n_jobs: int = 1,
+        spread: Spread = alone,
         notify: Callable[[Tick], None] | None = None,
-        stop: Callable[[], object] = lambda: False,
+        stop: StopToken | None = None,
     ):
         self.lines = list(lines)
         self._path = path
-        self._map: Mapper = joblib_map(n_jobs)
-        self._chunk = _CHUNK * max(n_jobs, 1) if n_jobs != -1 else _CHUNK * (os.cpu_count() or 1)
+        self._map: Mapper = joblib_map(spread)
+        self._chunk = _CHUNK * (spread.n_jobs if spread.n_jobs > 0 else processors())
         self._notify = notify
-        self._stop = stop
-        self._stopping = False
+        self._stop = stop or StopToken()
         self._known = _candidates(self.lines)
         self._started = time.monotonic()
         self._fits = 0
@@ -94,16 +68,12 @@ class Journal:
     def __call__(self, evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         """The candidates of the proposals, in their order.
 
-        When `stop` returns true, the call returns the candidates so far and the next call raises KeyboardInterrupt.
-        Finalists are always refitted.
+        After `stop` was asked, these are the candidates so far. Finalists are always refitted.
         """
         stage = _stage(evaluator)
-        if self._stopping and not evaluator.refining:
-            raise KeyboardInterrupt
         candidates: list[Candidate] = []
         for begin in range(0, len(proposals), self._chunk):
-            if not evaluator.refining and self._stop():
-                self._stopping = True
+            if self._stop.asked and not evaluator.refining:
                 break
             candidates += self._look_up_or_fit(evaluator, stage, proposals[begin : begin + self._chunk])
             if self._notify is not None:

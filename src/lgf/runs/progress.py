@@ -6,7 +6,6 @@ stop           made by another process: the search ends at the next chance, as a
 
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from lgf.runs.serialisation import for_page
 from lgf.search.candidate import Candidate
 from lgf.search.loop import Iteration
 from lgf.solver.solve import solve
+from lgf.stopping import StopToken
 
 STOP = "stop"
 MOST_EXPERIMENTS = 6  # most experiments whose trajectory is reported
@@ -56,12 +56,11 @@ def reported(folder: str | Path, request: Request) -> Iterator["Reporter"]:
 
 
 class Reporter:
-    """Writes progress.json, at most four times a second, and looks for the file `stop`."""
+    """Writes progress.json, at most four times a second; `stop` is asked by the file `stop`."""
 
     def __init__(self, folder: Path, request: Request):
         self._folder, self._request = folder, request
         self._written = 0.0
-        self._stopping = False
         self._shown: Candidate | None = None
         self._improvements: list[tuple[float, float]] = []  # (seconds, error)
         limits = request.settings.search
@@ -78,13 +77,11 @@ class Reporter:
             "improvements": self._improvements,
         }
         folder.joinpath(STOP).unlink(missing_ok=True)
+        self.stop = StopToken(folder.joinpath(STOP).exists)
         self._write()
 
     def notify(self, event: Iteration | Tick) -> None:
-        """Reports the state after some fits, and interrupts the search if it is to stop."""
-        if not self._stopping and self._folder.joinpath(STOP).exists():
-            self._stopping = True
-            signal.raise_signal(signal.SIGINT)
+        """Reports the state after some fits."""
         if isinstance(event, Iteration):
             self._facts["settled"] = event.settled
             return

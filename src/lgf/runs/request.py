@@ -21,7 +21,7 @@ from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame
 from lgf.expression.mathml import markup
 from lgf.grammar import Grammar
-from lgf.runs.journal import Journal, Tick, interruptible
+from lgf.runs.journal import Journal, Tick
 from lgf.runs.presets import proposers_for
 from lgf.runs.serialisation import Plain
 from lgf.runs.starting_equations import starting_proposals
@@ -39,6 +39,8 @@ from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import Initial, Inputs, solve
 from lgf.solver.stability import assess
 from lgf.solver.trajectory import SolveStatus, Trajectory
+from lgf.stopping import StopToken, asked_by_ctrl_c
+from lgf.threads import on_threads
 
 Notify = Callable[[Iteration | Tick], None]
 
@@ -189,30 +191,31 @@ def execute(
     path: Path | None = None,
     lines: Sequence[str] = (),
     notify: Notify | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: StopToken | None = None,
 ) -> Run:
     """The run of the request.
 
     `proposers` are the user's own, by name; the settings hold their shares. Every fit is appended to the journal at
-    `path`; fits that are in `lines` are not repeated. Ctrl-C, or `stop` when it returns true, ends the search with the
-    best equation so far. A second Ctrl-C, or one before the first fit, raises KeyboardInterrupt.
+    `path`; fits that are in `lines` are not repeated. `stop`, which Ctrl-C asks too, ends the search with the best
+    equation so far. A second Ctrl-C, or one before the first fit, raises KeyboardInterrupt.
     """
     problem, grammar = request.problem, request.grammar
     check_request(request, proposers)
     precompile()
     # The models of the package speak of one state.
     flow = proposers_for(grammar, request.trained) if len(problem.states) == 1 or request.trained else {}
-    with interruptible() as interrupts:
-        journal = Journal(path, lines, n_jobs, notify, stop=lambda: interrupts or stop())
+    stop = stop or StopToken()
+    with asked_by_ctrl_c(stop), on_threads(n_jobs) as spread:
+        journal = Journal(path, lines, spread, notify, stop)
         try:
             discovery = discover(
                 problem, grammar, request.settings,
                 proposers={**flow, **proposers},
-                seed=request.seed, n_jobs=n_jobs, warm=request.proposals, mapper=journal,
+                seed=request.seed, spread=spread, warm=request.proposals, mapper=journal, stop=stop,
                 progress=None if notify is None else lambda iteration, _: notify(iteration),
             )  # fmt: skip
         except SystemError as error:
-            if not interrupts:
+            if not stop.asked:
                 raise
             raise KeyboardInterrupt from error
     finalists = {c.skeleton.structure: c for c in (*discovery.indistinguishable, discovery.best)}
@@ -230,7 +233,7 @@ def execute(
         history=discovery.history,
         evaluations=discovery.evaluations,
         seconds=discovery.seconds,
-        interrupted=bool(interrupts) or stop(),
+        interrupted=stop.asked,
         versions={"lgf": lgf.__version__, "python": platform.python_version(), "numpy": np.__version__},
         journal=tuple(journal.lines),
         hidden=discovery.hidden,

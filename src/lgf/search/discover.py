@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from lgf import __version__
-from lgf.compilation import search_clock
 from lgf.data.condensation import condensed
 from lgf.data.problem import Problem
 from lgf.data.row_knowledge import row_knowledge
@@ -34,7 +33,8 @@ from lgf.search.prediction import with_prediction
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
 from lgf.smoothing.complete import Completion, complete
-from lgf.threads import Spread, on_threads, one_blas_thread
+from lgf.stopping import StopToken
+from lgf.threads import Spread, alone, one_blas_thread
 
 _UNEXPLAINED = 1.5  # times the loss of the estimated noise: a best equation that leaves more is not the last word
 
@@ -79,22 +79,23 @@ def discover(
     *,
     proposers: Mapping[str, MakeProposer] = MappingProxyType({}),
     seed: int = 0,
-    n_jobs: int = 1,
+    spread: Spread = alone,
     warm: Sequence[Proposal] = (),
     progress: Progress | None = None,
     mapper: Mapper | None = None,
+    stop: StopToken | None = None,
 ) -> Discovery:
     """The discovery of the problem's equation.
 
     `proposers` are the proposers from outside `lgf.search`, by name: the user's own, and the flow of a trained model.
     The settings hold their shares. `warm` proposals (the user's equations, or the best of an earlier run) are fitted
-    first. `mapper` maps the fits, if they are not to be mapped over `n_jobs` threads. KeyboardInterrupt ends the search
-    early; the equation is then selected from the candidates so far.
+    first. `mapper` maps the fits, if they are not to be mapped over the threads of `spread`. `stop` ends the search
+    early; the equation is then selected from the candidates so far. Without any, KeyboardInterrupt is raised.
     """
-    started, clock_started = time.monotonic(), search_clock()
+    started, stop = time.monotonic(), stop or StopToken()
+    stop.limit(settings.search.max_seconds)
     problem = condensed(problem, settings.condensation)
     frames = problem.frames
-    spread = on_threads(n_jobs)
     completions = _completions(problem, settings, spread)
     growth = None
     if len(problem.states) > 1 and not problem.hidden:
@@ -119,16 +120,13 @@ def discover(
     evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
     whole = Searched(problem, completions, evaluator)
     searched = part_to_search(whole, settings)
-    mapper = mapper or joblib_map(n_jobs)
+    mapper = mapper or joblib_map(spread)
     population = Population()
     for candidate in mapper(searched.evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
         population.add(candidate)
     known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
     free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))
     schedule = make_schedule(languages, searched.evaluator.targets, settings, seed, proposers, known, spread)
-    limits = settings.search
-    if limits.max_seconds is not None:
-        limits = replace(limits, max_seconds=limits.max_seconds - (search_clock() - clock_started))
     history: list[Iteration] = []
 
     def record(iteration: Iteration, candidates: Population) -> None:
@@ -150,13 +148,11 @@ def discover(
         predicted = with_prediction(candidate, *part, settings.prediction)
         return trust_in(predicted, settings.prediction) is Trust.REFUTED
 
-    try:
-        if schedule:
-            search(searched.evaluator, schedule, limits, population, mapper, record, doubtful)
-    except KeyboardInterrupt:
-        if not len(population):
-            raise
+    if schedule:
+        search(searched.evaluator, schedule, settings.search, population, mapper, record, doubtful, stop)
     if not len(population):
+        if stop.asked:
+            raise KeyboardInterrupt
         raise LgfError(
             "no equation fulfils what is known about the terms, the rows and their sums; state less, or check that the "
             "statements agree."

@@ -9,12 +9,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lgf.compilation import search_clock
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import Proposer
 from lgf.settings.ranges import Count, Share, Weight
-from lgf.threads import on_threads
+from lgf.stopping import StopToken
+from lgf.threads import Spread, alone
 
 _CHUNK = 8  # most fits of a job
 _WORTH_SENDING = 0.2  # seconds; to send a batch to other processes and its candidates back takes a good part of them
@@ -81,9 +81,9 @@ Progress = Callable[[Iteration, Population], None]
 Mapper = Callable[[Evaluator, Sequence[Proposal]], list[Candidate]]
 
 
-def joblib_map(n_jobs: int = 1) -> Mapper:
+def joblib_map(spread: Spread = alone) -> Mapper:
     """A mapper: threads of this process, or the backend set by joblib.parallel_config for batches worth sending."""
-    threads, fit_seconds = on_threads(n_jobs), _USUAL_FIT
+    n_jobs, fit_seconds = spread.n_jobs, _USUAL_FIT
 
     def run(evaluator: Evaluator, proposals: Sequence[Proposal]) -> list[Candidate]:
         nonlocal fit_seconds
@@ -95,7 +95,7 @@ def joblib_map(n_jobs: int = 1) -> Mapper:
         shared = getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)
         if shared or len(proposals) * fit_seconds < _WORTH_SENDING:
             began = time.perf_counter()
-            candidates = threads(evaluator, proposals)
+            candidates = spread(evaluator, proposals)
             fit_seconds = (time.perf_counter() - began) / len(proposals)
             return candidates
         # Processes get several fits at a time, because each time the data are sent along.
@@ -121,31 +121,37 @@ def search(
     mapper: Mapper | None = None,
     progress: Progress | None = None,
     doubtful: Callable[[Candidate], bool] = lambda candidate: False,
+    stop: StopToken | None = None,
 ) -> tuple[Population, list[Iteration]]:
     """(population of all candidates, history).
 
     `proposers` are pairs (proposer, iterations), used one after the other. The last one is used until the search ends.
     `doubtful` tells whether predictions refute a candidate; it is asked about the best one when the search would end.
+    `stop` ends the search early; time that is up does so after the first candidate.
     """
     population = Population() if population is None else population
     mapper = mapper or joblib_map()
-    started, clock_started = time.monotonic(), search_clock()
+    stop = stop or StopToken()
+    started = time.monotonic()
     evaluations, considered, history = 0, 0, []
     schedule = [proposer for proposer, times in proposers for _ in range(times)]
     improved, doubted = 0, _Doubt(doubtful)
+
+    def over() -> bool:
+        return stop.asked or (stop.out_of_time and len(population) > 0)
+
     for number in count() if settings.iterations is None else range(settings.iterations):
         proposer = schedule[number] if number < len(schedule) else proposers[-1][0]
         planned = getattr(proposer, "in_batches", False)
         n = settings.population if planned else settings.batch(considered)
         if settings.max_evaluations is not None:
             n = min(n, settings.max_evaluations - evaluations)
-        out_of_time = settings.max_seconds is not None and search_clock() - clock_started > settings.max_seconds
-        if n <= 0 or (out_of_time and len(population)):
+        if n <= 0 or over():
             break
         fitted: list[Candidate] = []
         seen = 0  # proposals, those without hope too
         # A proposer whose proposals depend on the fits of the last ones makes several batches in an iteration.
-        while seen < n and (not seen or planned):
+        while seen < n and (not seen or planned) and not over():
             proposer.tell(population)
             batch = _new_proposals(proposer, population, n - seen, settings.most_asks, evaluator.admit)
             if not batch:
