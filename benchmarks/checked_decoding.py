@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lgf.grammar import Grammar, decode
-from lgf.latent.autoencoder import encode
-from lgf.latent.quantisation import to_codes
-from lgf.latent.sequence_autoencoder import SequenceAutoencoder
+from lgf.paper.autoencoder.autoencoder import encode
+from lgf.paper.autoencoder.quantisation import to_codes
+from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder
 
 CHANGED = 12  # the least certain choices, each changed by itself
 PAIRED = 8  # of these, also changed in pairs

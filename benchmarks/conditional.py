@@ -37,8 +37,6 @@ from lgf.language.projections import Projections, project
 from lgf.language.sentence_order import spoken
 from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
 from lgf.language.term_table import summand_group, term_table
-from lgf.latent.rule_flow import RuleFlow
-from lgf.latent.rule_flow_file import load_rule_flow
 from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
@@ -48,6 +46,8 @@ from lgf.search.settings import DiscoverySettings
 from lgf.search.term_columns import TermColumns
 from lgf.settings.flow import ConditionalSettings
 from lgf.smoothing.complete import complete
+from lgf.trained.rule_flow import RuleFlow
+from lgf.trained.rule_flow_file import load_rule_flow
 
 MOST, FITTED = 100, 400
 

@@ -12,14 +12,15 @@ from benchmarks.surroundings import load_average, machine, versions
 from lgf.grammar import restrict, unpad
 from lgf.language.language import Language
 from lgf.language.sentences import grammar_frame
-from lgf.latent.autoencoder import decode
-from lgf.latent.bundle import ModelBundle, bundle_names, load_bundle
-from lgf.latent.denoiser import noised
-from lgf.latent.guidance import Guide, exact_log_ratio, taylor_log_ratio
-from lgf.latent.predictor import new_predictor, predict
-from lgf.latent.predictor_training import train_predictor
-from lgf.latent.sampling import sample
+from lgf.paper.autoencoder.autoencoder import decode
+from lgf.paper.bundle import ModelBundle, load_bundle
+from lgf.paper.flow.denoiser import noised
+from lgf.paper.flow.guidance import Guide, exact_log_ratio, taylor_log_ratio
+from lgf.paper.flow.predictor import new_predictor, predict
+from lgf.paper.flow.predictor_training import train_predictor
+from lgf.paper.flow.sampling import sample
 from lgf.settings.flow import PredictorSettings, SamplingSettings
+from lgf.trained.folders import model_names
 
 SAMPLES = 1000
 POINTS = 10_000
@@ -28,7 +29,7 @@ LONGER = PredictorSettings(steps=400, batch=256)  # a well-trained predictor, to
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--model", action="append", choices=bundle_names(), help="(all)")
+    parser.add_argument("--model", action="append", choices=model_names(), help="(all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
 
 
@@ -37,7 +38,7 @@ def main(args: argparse.Namespace) -> None:
     report: dict[str, Any] = {
         "machine": machine(), "versions": versions(), "load": load_average(),
     }  # fmt: skip
-    for name in args.model or bundle_names():
+    for name in args.model or model_names():
         report[name] = figures = measured(load_bundle(name))
         print(f"\n{name}")
         for what, value in figures.items():

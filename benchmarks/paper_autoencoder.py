@@ -15,13 +15,13 @@ import torch
 from benchmarks.checked_decoding import checked_share
 from benchmarks.surroundings import ROOT, machine, versions
 from lgf.grammar import load_grammar
-from lgf.latent.autoencoder import design
-from lgf.latent.metrics import exact_share
-from lgf.latent.sequence_autoencoder import SequenceAutoencoder
+from lgf.paper.autoencoder.autoencoder import design
+from lgf.paper.autoencoder.metrics import exact_share
+from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder
+from lgf.paper.training.recipe import Recipe, load_recipe
+from lgf.paper.training.stages import recipe_corpus, train_autoencoder
 from lgf.training.progress import Progress
-from lgf.training.recipe import Recipe, load_recipe
 from lgf.training.stage_times import FILE, StageTimes
-from lgf.training.stages import recipe_corpus, train_autoencoder
 
 RESULTS = ROOT / "benchmarks" / "results" / "paper_autoencoder.json"
 SEEN = 2000  # training sentences that are reconstructed for comparison

@@ -10,7 +10,6 @@ from lgf.expression.frame import Frame
 from lgf.grammar import (
     Extent,
     decode,
-    decode_blocks,
     enumerate_derivations,
     extent,
     load_grammar,
@@ -21,6 +20,7 @@ from lgf.grammar import (
     split,
 )
 from lgf.language.system_language import unrestricted
+from lgf.paper.derivations.block_decoding import decode_blocks
 
 GRAMMARS = ("b1", "b2", "b3", "standard")
 FRAMES = {

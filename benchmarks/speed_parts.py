@@ -48,7 +48,7 @@ from lgf.search.loop import SearchSettings
 from lgf.search.select import SelectionSettings
 from lgf.search.settings import DiscoverySettings
 from lgf.grammar import load_grammar
-from lgf.language.behaviour import behaviour
+from lgf.paper.behavioural_distance import behaviour
 from lgf.equation.skeleton import Skeleton
 behaviour(Skeleton.read("u' = C*u"))
 settings = DiscoverySettings(SearchSettings(first=10, iterations=4), selection=SelectionSettings(n_finalists=2))

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.odebench import systems
 from benchmarks.problems import problem_named
 from lgf.data.problem import Problem
-from lgf.flow_proposer import FlowProposer
 from lgf.grammar import load_grammar
+from lgf.paper.discovery.proposer import FlowProposer
 from lgf.runs.presets import proposers_for
 from lgf.search import conclusion, discover, evaluate, loop
 from lgf.search.proposers import missing_terms

@@ -8,21 +8,20 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 
-from lgf.conditional_flow import conditional_proposers
 from lgf.data.row_knowledge import RowKnowledge
 from lgf.fit.segments import Shooting
 from lgf.fit.target import Target
-from lgf.flow_proposer import FlowProposer, flow_proposers
 from lgf.grammar import load_grammar
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
-from lgf.latent.bundle import load_bundle
-from lgf.latent.rule_flow_file import load_rule_flow
+from lgf.paper.bundle import load_bundle
+from lgf.paper.discovery.proposer import FlowProposer
+from lgf.runs.presets import proposers_for
 from lgf.search.candidate import Population, Proposal
 from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer, make_schedule
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, Proposer
 from lgf.search.proposers.components import ComponentProposer, ComponentSettings
-from lgf.search.settings import PAPER, DiscoverySettings, EnumerationSettings
+from lgf.search.settings import PAPER, DiscoverySettings, EnumerationSettings, ProposerShare
 from lgf.search.systems.combinations import combinations
 from lgf.search.systems.component import Component, propose_components
 from lgf.search.systems.component_lists import ComponentSelection
@@ -37,6 +36,8 @@ BASE = "missing terms after 8 enumerated"
 UNGUIDED = replace(
     PAPER.flow, guided=False, stability=False, static=False, growth=1.5, least=50, sampling=SamplingSettings(steps=10)
 )
+# The mixture of version 0.2.
+WITH_FLOW = (*DiscoverySettings().proposers[:4], ProposerShare(FLOW, 0.1), *DiscoverySettings().proposers[4:])
 GUIDED = replace(UNGUIDED, guided=True, stability=True, static=True)
 
 Schedule = Sequence[tuple[Proposer, int]]
@@ -53,9 +54,7 @@ def _mixture(settings: DiscoverySettings = DiscoverySettings(), *networks: str) 
 
 @cache
 def _networks() -> dict[str, MakeProposer]:
-    flow = load_rule_flow(MODEL, load_grammar(MODEL))
-    assert flow is not None
-    return {FLOW: flow_proposers(lambda: load_bundle(MODEL)), CONDITIONAL: conditional_proposers(flow)}
+    return proposers_for(load_grammar(MODEL))
 
 
 def _latent(language: Language, seed: int, settings: FlowSettings) -> Proposer:
@@ -84,7 +83,8 @@ WAYS: dict[str, Way] = {
         (_listed(language, target, seed), 1),
         (_latent(language, seed, GUIDED), 1),
     ],
-    "default": _mixture(DiscoverySettings(), FLOW, CONDITIONAL),
+    "default": _mixture(DiscoverySettings(), CONDITIONAL),
+    "default and the latent flow": _mixture(DiscoverySettings(proposers=WITH_FLOW), FLOW, CONDITIONAL),
 }
 
 

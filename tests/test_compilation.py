@@ -19,7 +19,7 @@ from lgf.compilation import linked, search_clock
 NOWHERE = """
 from numba.core.caching import CacheImpl
 CacheImpl._locator_classes = []
-import lgf.flow_proposer  # the layer above every kernel
+import lgf.paper.discovery.proposer  # the layer above every kernel
 from lgf.compilation import CACHED
 from lgf.solver.kernels.trajectory_fit import fit_trajectory
 assert not CACHED

@@ -101,7 +101,7 @@ def test_the_training_of_the_page_tells_how_far_it_is(monkeypatch, capsys):
         progress(Progress("corpus", 100, 300, None, None, None, 1.0))
         return SimpleNamespace(metrics={}, name=plan.name)
 
-    monkeypatch.setattr("lgf.training.stages.train", train)
+    monkeypatch.setattr("lgf.paper.training.stages.train", train)
     assert main(["train", str(ROOT / "examples/own_grammar/recipe.toml")]) == 0
     assert "corpus" in capsys.readouterr().err
 

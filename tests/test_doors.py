@@ -18,9 +18,9 @@ from lgf.expression.parse import ReadingError, read_equation
 from lgf.grammar import Grammar, GrammarError, Rule, read_grammar
 from lgf.grammar.tables import NEVER, tables
 from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
-from lgf.latent.bundle import load_bundle
+from lgf.paper.bundle import load_bundle
+from lgf.paper.training.recipe import load_recipe
 from lgf.runs.folder import _checked
-from lgf.training.recipe import load_recipe
 
 
 def test_no_input_of_a_short_run_does_harm():

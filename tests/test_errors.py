@@ -37,9 +37,11 @@ from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import ReadingError, read_expression
 from lgf.grammar import load_grammar, mentions, parse, read_grammar, restrict
-from lgf.language.corpus import Corpus
 from lgf.language.term_dictionary import term_dictionary
-from lgf.latent.bundle import load_bundle, save_bundle
+from lgf.paper.bundle import load_bundle, save_bundle
+from lgf.paper.corpus import Corpus
+from lgf.paper.training.recipe import load_recipe
+from lgf.paper.training.stages import train
 from lgf.runs.folder import open_run, read_journal, read_request, read_run, write_atomically, write_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import model_named, settings_in
@@ -52,8 +54,6 @@ from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import Trajectory
-from lgf.training.recipe import load_recipe
-from lgf.training.stages import train
 
 SENTENCES = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 

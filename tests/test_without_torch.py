@@ -32,7 +32,7 @@ def test_the_flow_proposes_without_torch():
 
 def test_training_says_what_to_install(monkeypatch, capsys, pytestconfig, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
-    for name in ("lgf.training.stages", "lgf.training.loop"):
+    for name in ("lgf.paper.training.stages", "lgf.training.loop"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     recipe = pytestconfig.rootpath / "recipes" / "b1.toml"
     assert main(["train", str(recipe), "--out", str(tmp_path / "b1")]) == 2

@@ -17,15 +17,15 @@ from lgf.errors import LgfError
 from lgf.expression.parse import ReadingError, read_equations
 from lgf.grammar import GrammarError, grammar_names, load_grammar, read_grammar, sample, spell
 from lgf.grammar.tables import tables
-from lgf.latent.autoencoder import decode
-from lgf.latent.bundle import load_bundle
-from lgf.latent.sampling import sample as sample_tokens
+from lgf.paper.autoencoder.autoencoder import decode
+from lgf.paper.bundle import load_bundle
+from lgf.paper.flow.sampling import sample as sample_tokens
+from lgf.paper.training.recipe import load_recipe
 from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_request, read_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import grammar_named, settings_in
 from lgf.runs.starting_equations import starting_proposals
 from lgf.search.settings import PRESETS
-from lgf.training.recipe import load_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 SETTINGS = """

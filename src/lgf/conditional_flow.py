@@ -19,13 +19,13 @@ from lgf.language.language import Language
 from lgf.language.projections import GridRecord, Projections, project
 from lgf.language.summand_tree import summand_tree
 from lgf.language.term_table import ORDERS, header_terms, summand_group, term_table
-from lgf.latent.rule_flow import RuleFlow
 from lgf.search.candidate import Population, Proposal
 from lgf.search.grid_record import grid_record
 from lgf.search.mixture import MakeProposer
 from lgf.search.proposers.basic import Proposer, propose
 from lgf.search.settings import DiscoverySettings
 from lgf.settings.flow import ConditionalSettings
+from lgf.trained.rule_flow import RuleFlow
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from benchmarks.checked_decoding import checked_share, decode_checked
 from numpy.typing import NDArray
 
 from lgf.grammar import Grammar, load_grammar, pad, sample
-from lgf.latent.autoencoder import encode
-from lgf.latent.layout import Layout
-from lgf.latent.metrics import exact_share
-from lgf.latent.sequence_autoencoder import SequenceAutoencoder
+from lgf.paper.autoencoder.autoencoder import encode
+from lgf.paper.autoencoder.metrics import exact_share
+from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder
+from lgf.paper.layout import Layout
 
 TOKENS = 24
 

@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 from lgf.grammar import (
     Blocks,
     Extent,
-    decode_blocks,
     enumerate_derivations,
     extent,
     grammar_names,
     join,
     load_grammar,
     mentions,
-    one_hot,
+    pad,
     parse,
-    possible_counts,
     read_grammar,
     restrict,
     sample,
@@ -26,6 +24,7 @@ from lgf.grammar import (
     split,
     unpad,
 )
+from lgf.paper.derivations.block_decoding import decode_blocks, possible_counts
 
 QUIET = settings(deadline=None, derandomize=True, max_examples=40)
 GRAMMARS = {name: load_grammar(name) for name in grammar_names()}
@@ -45,6 +44,10 @@ b -> diff(b, t) | u
 )
 names = st.sampled_from(sorted(GRAMMARS))
 seeds = st.integers(0, 2**32 - 1)
+
+
+def one_hot(derivations, grammar, length):
+    return np.eye(grammar.n_rules + 1)[pad(grammar, derivations, length)]
 
 
 def one_hot_blocks(grammar, blocks, size):

@@ -5,11 +5,12 @@ import pytest
 
 from lgf.errors import LgfError
 from lgf.grammar import load_grammar
+from lgf.paper.training.recipe import load_recipe
+from lgf.paper.training.stages import train
 from lgf.row_training import RowExamples, fit_ranking, train_rows
 from lgf.search.systems.row_evidence import N_FEATURES
 from lgf.solver.solve import solve
-from lgf.training.recipe import RowRecipe, RowSettings, load_recipe
-from lgf.training.stages import train
+from lgf.training.recipe import RowRecipe, RowSettings
 from lgf.training.system_simulation import simulate_system
 
 

@@ -6,13 +6,14 @@ import torch
 from torch import nn
 
 from lgf.errors import LgfError
-from lgf.latent.autoencoder import decode, encode
-from lgf.latent.bundle import load_bundle
-from lgf.latent.rule_flow_file import FILE, load_rule_flow, rule_flow_facts
-from lgf.training import model_metrics
+from lgf.paper.autoencoder.autoencoder import decode, encode
+from lgf.paper.bundle import load_bundle
+from lgf.paper.training import model_metrics
+from lgf.paper.training.recipe import Recipe, load_recipe
+from lgf.paper.training.stages import train
+from lgf.trained.rule_flow_file import FILE, load_rule_flow, rule_flow_facts
 from lgf.training.loop import fit
-from lgf.training.recipe import Recipe, RowRecipe, TrainingRecipe, load_recipe
-from lgf.training.stages import train
+from lgf.training.recipe import RowRecipe, TrainingRecipe
 
 TINY = """
 name = "tiny"

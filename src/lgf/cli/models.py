@@ -216,7 +216,8 @@ def train(
 ) -> None:
     """Train a model from a recipe."""
     from lgf.errors import LgfError
-    from lgf.training.recipe import RowRecipe, load_recipe
+    from lgf.paper.training.recipe import load_recipe
+    from lgf.training.recipe import RowRecipe
 
     plan = load_recipe(recipe)
     folder = out if out is not None else Path("models") / plan.name
@@ -227,7 +228,7 @@ def train(
         typer.echo(f"the model {plan.name} is in {folder}", err=True)
         return
     try:
-        from lgf.training.stages import train as train_model
+        from lgf.paper.training.stages import train as train_model
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -1,8 +1,7 @@
 """Context-free grammars of equations: rules, derivations, parsing."""
 
-from lgf.grammar.block_decoding import decode_blocks, possible_counts
 from lgf.grammar.blocks import Blocks, Extent, extent, join, join_rules, split, split_rules
-from lgf.grammar.derivation import Derivation, bits, decode, from_one_hot, one_hot, pad, sample, spell, unpad
+from lgf.grammar.derivation import Derivation, bits, decode, pad, sample, spell, unpad
 from lgf.grammar.diagnostics import GrammarError
 from lgf.grammar.enumeration import enumerate_derivations
 from lgf.grammar.instantiation import instantiate
@@ -23,20 +22,16 @@ __all__ = [
     "Rule",
     "bits",
     "decode",
-    "decode_blocks",
     "enumerate_derivations",
     "extent",
-    "from_one_hot",
     "grammar_names",
     "instantiate",
     "join",
     "join_rules",
     "load_grammar",
     "mentions",
-    "one_hot",
     "pad",
     "parse",
-    "possible_counts",
     "read_grammar",
     "restrict",
     "sample",

@@ -110,16 +110,6 @@ def unpad(grammar: Grammar, padded: ArrayLike) -> list[Derivation]:
     return [tuple(row[:end]) for row, end in zip(rows.tolist(), ends.tolist(), strict=True)]
 
 
-def one_hot(derivations: Sequence[Sequence[int]], grammar: Grammar, length: int | None = None) -> NDArray[np.uint8]:
-    """The derivations as an array [n, length, n_rules + 1] of zeros and ones, padding rule last."""
-    return np.eye(grammar.n_rules + 1, dtype=np.uint8)[pad(grammar, derivations, length)]
-
-
-def from_one_hot(array: ArrayLike, grammar: Grammar) -> list[Derivation]:
-    """The derivations of a one-hot array: the inverse of `one_hot`."""
-    return unpad(grammar, np.asarray(array).argmax(axis=2))
-
-
 @lru_cache(maxsize=64)
 def _bodies(grammar: Grammar) -> tuple[list[tuple[str, ...]], frozenset[str]]:
     return [rule.body[::-1] for rule in grammar.rules], frozenset(grammar.nonterminals)

@@ -1,20 +1,22 @@
 """The user's choices: model, grammar, preset, settings, budgets."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lgf.errors import LgfError, quoted
+from lgf.expression.frame import Frame
+from lgf.fit.target import Target
 from lgf.grammar import Grammar, load_grammar
+from lgf.language.language import Language
 from lgf.runs.serialisation import settings_to_plain
 from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer
+from lgf.search.proposers.basic import Proposer
 from lgf.search.settings import PRESETS, DiscoverySettings
 from lgf.settings.toml_tables import Table, described, read_table
-
-if TYPE_CHECKING:
-    from lgf.latent.bundle import ModelBundle
+from lgf.trained.folders import fingerprint_of, model_grammar, model_names
 
 
 def model_named(model: str | Path) -> tuple[Grammar, str | None]:
@@ -22,9 +24,7 @@ def model_named(model: str | Path) -> tuple[Grammar, str | None]:
     if not isinstance(model, (str, Path)):
         raise LgfError(f"the model is {quoted(model)}; give its name, or the path of a grammar or of a trained model.")
     if Path(model).is_dir():
-        from lgf.latent.bundle import load_bundle
-
-        return load_bundle(Path(model)).grammar, str(model)
+        return model_grammar(Path(model)), str(model)
     return grammar_named(model), None
 
 
@@ -88,14 +88,6 @@ def with_budget(
     return replace(settings, search=limits)
 
 
-@lru_cache(maxsize=1)
-def _shipped_bundle(name: str) -> "ModelBundle":
-    """A model of the package, built once for all runs of a process, which only read it."""
-    from lgf.latent.bundle import load_bundle
-
-    return load_bundle(name)
-
-
 def longer(settings: DiscoverySettings, evaluations: int) -> DiscoverySettings:
     """The settings for a search of at least twice as many evaluations as a first one, which ended by itself."""
     limits = settings.search
@@ -112,16 +104,24 @@ def proposers_for(grammar: Grammar, trained: str | None = None) -> dict[str, Mak
     The model is the one in folder `trained`, or else the one that comes with the package.
     """
     from lgf.conditional_flow import conditional_proposers
-    from lgf.flow_proposer import flow_proposers
-    from lgf.latent.bundle import bundle_names, fingerprint_of, load_bundle
-    from lgf.latent.rule_flow_file import load_rule_flow
+    from lgf.trained.rule_flow_file import load_rule_flow
 
-    name = trained or (grammar.name if grammar.name in bundle_names() else None)
-    if name is None:
-        return {}
-    bundle = load_bundle(name) if trained else None  # what is wrong with a user's model is said at once
-    if (fingerprint_of(name) if bundle is None else bundle.grammar.fingerprint) != grammar.fingerprint:
+    name = trained or (grammar.name if grammar.name in model_names() else None)
+    if name is None or fingerprint_of(name) != grammar.fingerprint:
         return {}
     conditional = load_rule_flow(name, grammar)
     listed = {} if conditional is None else {CONDITIONAL: conditional_proposers(conditional)}
-    return {FLOW: flow_proposers(lambda: _shipped_bundle(name) if bundle is None else bundle), **listed}
+    return {FLOW: _latent_flow(name), **listed}
+
+
+def _latent_flow(name: str) -> MakeProposer:
+    """The maker of the paper's proposer, which is imported if it is used."""
+
+    def make(
+        languages: Sequence[Language], targets: Mapping[Frame, Target], settings: DiscoverySettings, seed: int
+    ) -> Proposer | None:
+        from lgf.paper.discovery.proposer import flow_proposer
+
+        return flow_proposer(name, languages, settings.flow, seed)
+
+    return make

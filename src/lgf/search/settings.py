@@ -57,7 +57,6 @@ class DiscoverySettings:
         ProposerShare("hidden", 1.0),  # for a hidden state only
         ProposerShare("missing terms", 0.6),
         ProposerShare("conditional flow", 0.1),
-        ProposerShare("flow", 0.1),
         ProposerShare("evolution", 0.1),
         ProposerShare("enumeration", 0.1),  # slow, but nothing is lost
         ProposerShare("monte carlo", 0.0),

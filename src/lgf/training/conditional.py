@@ -14,7 +14,7 @@ from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar
 from lgf.language.projections import n_features
 from lgf.language.term_table import term_table
-from lgf.latent.rule_flow import RuleFlow
+from lgf.trained.rule_flow import RuleFlow
 from lgf.training.examples import Examples, load_examples, make_examples, save_examples
 from lgf.training.loop import fit
 from lgf.training.pairs import PairMaker, PairRecipe

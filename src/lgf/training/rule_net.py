@@ -1,4 +1,4 @@
-"""The network of the conditional flow in torch, for training; `lgf.latent.rule_flow` runs the same in NumPy."""
+"""The network of the conditional flow in torch, for training; `lgf.trained.rule_flow` runs the same in NumPy."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lgf.grammar import Grammar
 from lgf.language.summand_tree import SummandTree, summand_tree
-from lgf.latent.rule_flow import BY_TERM, LARGEST_FEATURE, LARGEST_LOG_ODDS, RuleFlow, RuleFlowSettings, log_weights
+from lgf.trained.rule_flow import BY_TERM, LARGEST_FEATURE, LARGEST_LOG_ODDS, RuleFlow, RuleFlowSettings, log_weights
 from lgf.training.examples import Examples
 
 DROPOUT = 0.1

@@ -1,1 +1,0 @@
-"""Trained networks on derivations, run by NumPy: autoencoder, discrete flow, guidance."""

@@ -1,1 +1,0 @@
-"""The networks in torch, for training only; `lgf.latent` runs the trained weights with NumPy."""

@@ -1,0 +1,1 @@
+"""2.2: the grammar quantisation autoencoder (GQAE)."""

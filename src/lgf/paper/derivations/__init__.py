@@ -1,0 +1,1 @@
+"""2.1: derivations of a grammar as rows of rule numbers, and back."""

@@ -1,0 +1,1 @@
+"""2.4: the discrete flow on latent tokens, its predictors and their guidance."""

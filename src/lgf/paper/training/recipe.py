@@ -1,0 +1,80 @@
+"""Recipes of trained models, read from TOML files; a misspelt key is an error."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from lgf.errors import LgfError, quoted
+from lgf.paper.autoencoder.autoencoder import AutoencoderSettings
+from lgf.paper.flow.denoiser import DenoiserSettings
+from lgf.settings.ranges import Count, Tally
+from lgf.settings.toml_tables import described, read_table
+from lgf.training.recipe import ConditionalRecipe, RowRecipe, TrainingRecipe
+
+
+@dataclass(frozen=True)
+class CorpusRecipe:
+    """The training corpus, and the share of its sentences held out for validation."""
+
+    size: Annotated[int, Field(ge=10)] = 50_000
+    seed: Tally = 0
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.05
+
+
+@dataclass(frozen=True)
+class AutoencoderRecipe(AutoencoderSettings):
+    """The settings of the autoencoder, and its training.
+
+    With `compared` it is trained a second time, without the behavioural loss, to measure what that changes.
+    """
+
+    training: TrainingRecipe = TrainingRecipe(epochs=20)
+    compared: bool = True
+
+
+@dataclass(frozen=True)
+class DenoiserRecipe(DenoiserSettings):
+    """The settings of the denoiser, and its training."""
+
+    training: TrainingRecipe = TrainingRecipe(epochs=20, batch=512, learning_rate=2e-3)
+
+
+@dataclass(frozen=True)
+class PredictorRecipe:
+    """The static predictors: order, autonomy, forcing; `own_samples` of the flow are added to the corpus."""
+
+    width: Count = 128
+    own_samples: Tally = 8000
+    training: TrainingRecipe = TrainingRecipe(epochs=6, batch=512)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All settings of a training; without `conditional` the model has no conditional flow."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    grammar: str
+    seed: Tally = 0
+    corpus: CorpusRecipe = CorpusRecipe()
+    autoencoder: AutoencoderRecipe = AutoencoderRecipe()
+    denoiser: DenoiserRecipe = DenoiserRecipe()
+    predictors: PredictorRecipe = PredictorRecipe()
+    conditional: ConditionalRecipe | None = None
+
+
+def load_recipe(path: str | Path) -> Recipe | RowRecipe:
+    """The recipe in the file; LgfError names the first wrong key. A grammar path is relative to the file.
+
+    A recipe with a table [rows] is one of a ranking of right-hand sides.
+    """
+    file = Path(path)
+    table = read_table(file)
+    recipe = described(RowRecipe if "rows" in table else Recipe, table, file.name)
+    beside = file.parent / recipe.grammar
+    try:
+        there = beside.is_file()
+    except OSError as error:
+        raise LgfError(f"{file.name} says grammar = {quoted(recipe.grammar)}: {error.strerror}.") from error
+    return replace(recipe, grammar=str(beside)) if there else recipe

@@ -1,0 +1,25 @@
+"""Weights of a torch network as arrays, for the networks of `lgf.latent`."""
+
+import numpy as np
+from torch import nn
+
+from lgf.paper.flow.denoiser import Denoiser
+from lgf.paper.flow.predictor import Predictor
+from lgf.paper.layers import Array
+from lgf.paper.training import denoiser as flow
+from lgf.paper.training import predictor
+
+
+def arrays(module: nn.Module) -> dict[str, Array]:
+    """Copies of the weights, by name."""
+    return {name: value.detach().numpy().astype(np.float32, copy=True) for name, value in module.state_dict().items()}
+
+
+def to_denoiser(module: flow.Denoiser) -> Denoiser:
+    """The denoiser with the module's weights."""
+    return Denoiser(module.layout, module.settings, arrays(module))
+
+
+def to_predictor(module: predictor.Predictor) -> Predictor:
+    """The predictor with the module's weights."""
+    return Predictor(module.layout, module.classes, module.width, module.noise, arrays(module))

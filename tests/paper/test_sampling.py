@@ -1,0 +1,203 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from lgf.paper.flow.denoiser import DenoiserSettings, Noise, noised
+from lgf.paper.flow.guidance import Guide
+from lgf.paper.flow.sampling import jump_rates, resample, sample
+from lgf.paper.layout import HEADER, Layout
+from lgf.paper.training import denoiser as flow
+from lgf.paper.training.trained_weights import to_denoiser
+from lgf.settings.flow import SamplingSettings
+
+PAIR = Layout(header=2, levels=3)
+JOINT = np.array([[0.30, 0.05, 0.05], [0.02, 0.20, 0.08], [0.05, 0.05, 0.20]])
+LIKES = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.9], [0.3, 0.6, 0.1]], dtype=np.float32)
+
+
+class ExactDenoiser:
+    """The true p(x_1 | x_t, t) of two tokens with the joint distribution JOINT."""
+
+    layout = PAIR
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, x, t, where=None):
+        posterior = self.posterior(x, t)
+        marginals = np.stack([posterior.sum(2), posterior.sum(1)], 1)
+        return np.log(np.maximum(marginals / marginals.sum(-1, keepdims=True), 1e-30))
+
+    def posterior(self, x, t):
+        """p(both tokens of x_1 | x_t), up to a factor."""
+        likelihood = []
+        for place in range(2):
+            here = x[:, place, None] == np.arange(3)
+            if self.kind == Noise.MASK:
+                likelihood.append((here | (x[:, place, None] == 3)).astype(float))
+            else:
+                likelihood.append(t[:, None] * here + (1 - t[:, None]) / 3)
+        return JOINT * likelihood[0][:, :, None] * likelihood[1][:, None]
+
+
+class ExactPredictor:
+    """The true p(y | x_t, t) of a yes (1) that both tokens of x_1 decide, LIKES being p(yes | x_1)."""
+
+    layout, classes = PAIR, 2
+
+    def __init__(self, kind):
+        self.denoiser = ExactDenoiser(kind)
+
+    def changed(self, x, t, where):
+        """Log-probabilities [m, S, 2] with each token `where` changed to each state."""
+        row, token = where.nonzero()
+        rows = np.repeat(x[row][:, None], 4, axis=1)
+        rows[np.arange(len(row)), :, token] = np.arange(4)
+        posterior = self.denoiser.posterior(rows.reshape(-1, 2), np.repeat(t[row], 4))
+        yes = (posterior * LIKES).sum((1, 2)) / np.maximum(posterior.sum((1, 2)), 1e-30)
+        return np.log(np.maximum(np.stack([1 - yes, yes], -1), 1e-30)).reshape(-1, 4, 2)
+
+
+def empirical(tokens):
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (tokens[:, 0], tokens[:, 1]), 1)
+    return counts / len(tokens)
+
+
+@pytest.mark.parametrize("kind", list(Noise))
+@pytest.mark.parametrize("eta", [0.0, 1.5])
+def test_the_chain_ends_in_the_exact_joint_distribution(kind, eta):
+    settings = SamplingSettings(steps=120, eta=eta, batch=8_000)
+    tokens = sample(ExactDenoiser(kind), 8_000, seed=1, settings=settings)
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.02
+
+
+def test_one_token_after_the_other_gives_the_exact_joint_distribution():
+    tokens = sample(ExactDenoiser(Noise.MASK), 8_000, seed=1, settings=SamplingSettings(batch=8_000))
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "eta"),
+    [(Noise.MASK, None, 0.0), (Noise.MASK, 60, 0.0), (Noise.MASK, 60, 1.5), (Noise.MASK, 100, 10.0)],
+)
+def test_guided_by_the_exact_predictor_the_chain_ends_in_the_exact_conditional(kind, steps, eta):
+    assert _distance_to_conditional(kind, SamplingSettings(steps, eta, batch=8_000)) < 0.02
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.5])
+def test_under_uniform_noise_the_guided_chain_comes_near_the_conditional(eta):
+    assert _distance_to_conditional(Noise.UNIFORM, SamplingSettings(eta=eta, batch=8_000)) < 0.08
+
+
+def _distance_to_conditional(kind, settings):
+    tokens = sample(ExactDenoiser(kind), 8_000, 1, [Guide(ExactPredictor(kind), 1)], settings)
+    expected = JOINT * LIKES / (JOINT * LIKES).sum()
+    assert np.abs(expected - JOINT).max() > 0.15
+    return np.abs(empirical(tokens) - expected).max()
+
+
+def test_much_stochasticity_keeps_the_distribution():
+    tokens = sample(ExactDenoiser(Noise.MASK), 8_000, 1, settings=SamplingSettings(100, 10.0, batch=8_000))
+    assert np.abs(empirical(tokens) - JOINT).max() < 0.02
+
+
+def test_rows_may_have_different_numbers_of_masked_tokens():
+    tokens = np.tile([2, 1], (300, 1))
+    masked = np.random.default_rng(0).random((300, 2)) < 0.5
+    drawn = resample(ExactDenoiser(Noise.MASK), tokens, masked, seed=2)
+    assert (drawn[~masked] == tokens[~masked]).all()
+    assert (drawn < 3).all()
+    assert (drawn[masked] != tokens[masked]).any()
+
+
+def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
+    tokens = np.tile([0, 1], (20_000, 1))
+    masked = np.tile([True, False], (20_000, 1))
+    drawn = resample(ExactDenoiser(Noise.MASK), tokens, masked, seed=2, settings=SamplingSettings(batch=20_000))
+    assert (drawn[:, 1] == 1).all()
+    expected = JOINT[:, 1] / JOINT[:, 1].sum()
+    np.testing.assert_allclose(np.bincount(drawn[:, 0], minlength=3) / 20_000, expected, atol=0.012)
+
+
+def test_low_temperature_gives_the_mode():
+    cold = SamplingSettings(x1_temperature=0.02)
+    assert empirical(sample(ExactDenoiser(Noise.MASK), 50, seed=3, settings=cold))[0, 0] == 1.0
+
+
+def test_same_seed_same_tokens():
+    one, two, other = (sample(ExactDenoiser(Noise.MASK), 40, seed) for seed in (5, 5, 6))
+    assert (one == two).all()
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("kind", list(Noise))
+def test_stochasticity_satisfies_detailed_balance(kind):
+    """With p the point mass at x_1, the rates' part in eta must leave p(x_t | x_1) as it is."""
+    t, levels, x1 = 0.4, 3, 2
+    states = 4 if kind == Noise.MASK else 3
+    marginal = np.zeros(states)
+    if kind == Noise.MASK:
+        marginal[3] = 1 - t
+    else:
+        marginal[:] = (1 - t) / levels
+    marginal[x1] += t
+    p = np.broadcast_to(np.eye(levels)[x1], (states, 1, levels))
+    x = np.arange(states)[:, None]
+    times = np.full(states, t)
+    part = (jump_rates(kind, p, x, times, 2.0) - jump_rates(kind, p, x, times, 0.0))[:, 0, :states]
+    there = marginal[:, None] * part
+    reached = marginal > 0
+    np.testing.assert_allclose(there[reached][:, reached], there.T[reached][:, reached])
+
+
+@pytest.mark.parametrize("kind", list(Noise))
+def test_noise_keeps_a_share_t(kind):
+    layout = Layout(header=50, levels=9)
+    rng = np.random.default_rng(0)
+    x1 = rng.integers(9, size=(400, 50))
+    torch.manual_seed(0)
+    kept = 0.3 if kind == Noise.MASK else 0.3 + 0.7 / 9
+    x = noised(layout, kind, x1, np.full(400, 0.3), rng)
+    assert abs((x == x1).mean() - kept) < 0.02
+    x = flow.noised(layout, kind, torch.from_numpy(x1), torch.full((400,), 0.3)).numpy()
+    assert abs((x == x1).mean() - kept) < 0.02
+
+
+@pytest.mark.parametrize("architecture", ["blocks", "mlp"])
+@pytest.mark.parametrize("layout", [Layout(4, 3, 5), Layout(0, 3, 5), Layout(8)])
+def test_the_loss_of_an_untrained_denoiser_is_that_of_chance(architecture, layout):
+    torch.manual_seed(0)
+    model = flow.Denoiser(layout, DenoiserSettings(architecture, width=16, depth=2, heads=2))
+    x = torch.randint(layout.levels, (7, layout.tokens))
+    assert flow.flow_loss(model, x).item() == pytest.approx(np.log(9), abs=0.8)
+
+
+def test_exchanging_slots_exchanges_the_outputs():
+    layout = Layout(4, 3, 5)
+    torch.manual_seed(0)
+    model = to_denoiser(flow.Denoiser(layout, DenoiserSettings(width=16, depth=2, heads=2)))
+    rng = np.random.default_rng(0)
+    x, t = rng.integers(layout.states, size=(6, layout.tokens)), rng.random(6, dtype=np.float32)
+    places = np.concatenate([np.arange(4), 4 + np.array([10, 11, 12, 13, 14, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9])])
+    np.testing.assert_allclose(model(x[:, places], t), model(x, t)[:, places], rtol=1e-4, atol=1e-5)
+
+
+def test_shuffling_moves_whole_slots_only():
+    layout = Layout(2, 3, 2)
+    torch.manual_seed(0)
+    rows = flow.shuffled(layout, torch.arange(8).expand(50, 8))
+    assert (rows[:, :2] == torch.tensor([0, 1])).all()
+    slots = [(2, 3), (4, 5), (6, 7)]
+    assert {tuple(row[2:].tolist()) for row in rows} == {a + b + c for a, b, c in permutations(slots)}
+    assert layout.blocks().tolist() == [HEADER, HEADER, 0, 0, 1, 1, 2, 2]
+
+
+def test_wrong_shapes_and_states_are_refused():
+    model = ExactDenoiser(Noise.MASK)
+    with pytest.raises(ValueError, match=r"needs \[n, 2\]"):
+        resample(model, np.zeros((3, 4)), np.zeros((3, 4)), seed=0)
+    with pytest.raises(ValueError, match="levels 0 to 2"):
+        resample(model, np.full((3, 2), 3), np.zeros((3, 2)), seed=0)
