@@ -22,10 +22,10 @@ from benchmarks.recording import RESULTS
 from benchmarks.surroundings import machine, versions
 from lgf import System
 from lgf.cli import main as lgf
-from lgf.report.verdict import verdict
+from lgf.report.sentences import verdict_sentence
 from lgf.runs.folder import read_run
 from lgf.runs.request import Run
-from lgf.search.decision import Trust
+from lgf.search.verdict import Trust
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
 
@@ -56,7 +56,7 @@ def _csv(header: str, *columns: np.ndarray) -> str:
 
 def _has_terms(text: str) -> Callable[[Run], bool]:
     truth = System.read(text).skeleton.structure
-    return lambda run: run.best.skeleton.structure == truth and run.trust is Trust.CONFIRMED
+    return lambda run: run.best.skeleton.structure == truth and run.verdict.trust is Trust.CONFIRMED
 
 
 def _clean() -> Table:
@@ -70,7 +70,7 @@ def _clean() -> Table:
 def _real() -> Table:
     text = files("lgf.data").joinpath("records", "growth.csv").read_text(encoding="utf-8")
     expected = "a law that predicts left-out wells, not refuted"
-    return Table("real", text, expected, lambda run: run.trust is Trust.CONFIRMED and run.best.loss < 0.05**2)
+    return Table("real", text, expected, lambda run: run.verdict.trust is Trust.CONFIRMED and run.best.loss < 0.05**2)
 
 
 def _three_states() -> Table:
@@ -104,7 +104,7 @@ def _units_and_gaps() -> Table:
 def _hopeless() -> Table:
     text = _csv("t,u", np.arange(300.0), _noise(5, 300))
     expected = "told that it is noise, and nothing confirmed"
-    return Table("hopeless", text, expected, lambda run: run.trust is Trust.UNTESTED)
+    return Table("hopeless", text, expected, lambda run: run.verdict.trust is Trust.INCONCLUSIVE)
 
 
 def answer(table: Table) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def answer(table: Table) -> dict[str, Any]:
         "right": code == 0 and table.right(run),
         "equation": str(run.display_system(run.best)),
         "error": run.best.loss**0.5,
-        "verdict": verdict(run),
+        "verdict": verdict_sentence(run.verdict),
         "warnings": warnings,
         "seconds": round(seconds, 1),
     }

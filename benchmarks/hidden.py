@@ -21,8 +21,8 @@ from lgf.data import load_record
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.terms import rows_of, term_of
 from lgf.expression.frame import Frame
+from lgf.report.sentences import note_sentence
 from lgf.search.candidate import Candidate
-from lgf.search.hidden.findings import HiddenFindings
 from lgf.solver.solve import solve
 
 FILE = RESULTS / "hidden.jsonl"
@@ -73,7 +73,7 @@ def _simulated(case: dict[str, Any], seed: int) -> dict[str, Any]:
         return result | {"right": any(case["sentence"] in s for s in result["sentences"])}
     frame = Frame((("x", 1), ("y", 1)))
     forms = [_terms(Skeleton.read(_open(form), frame)) for form in case["forms"]]
-    best = [_terms(c.skeleton) for c in (model.run_.best, *_findings(model).equivalents)]
+    best = [_terms(c.skeleton) for c in (model.run_.best, *model.run_.equivalents)]
     near = [_terms(c.skeleton) for c in model.run_.indistinguishable]
     path = model.predict(t)[:, 1]
     return result | {
@@ -121,14 +121,8 @@ def _facts(model: LatentGrammarFlow, seconds: float) -> dict[str, Any]:
         "equivalents": [str(s).replace("\n", "; ") for s in model.equivalents_],
         "near": len(run.indistinguishable),
         "evaluations": run.evaluations,
-        "sentences": list(_findings(model).sentences),
+        "sentences": [note_sentence(note) for note in run.notes],
     }
-
-
-def _findings(model: LatentGrammarFlow) -> HiddenFindings:
-    findings = model.run_.hidden
-    assert findings is not None
-    return findings
 
 
 def _terms(system: Skeleton | Candidate) -> frozenset:

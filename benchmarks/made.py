@@ -19,7 +19,7 @@ from scipy.integrate import solve_ivp
 from benchmarks.recording import RESULTS
 from benchmarks.surroundings import machine, versions
 from lgf import LatentGrammarFlow, System
-from lgf.search.decision import Trust
+from lgf.search.verdict import Trust
 
 FILE = RESULTS / "made.json"
 
@@ -152,12 +152,12 @@ def answer(case: Case, seed: int) -> dict[str, Any]:
         "case": case.name,
         "control": case.control,
         "seed": seed,
-        "right": true_terms and not spurious if off is None else off < FAR or run.trust is Trust.REFUTED,
+        "right": true_terms and not spurious if off is None else off < FAR or run.verdict.trust is Trust.REFUTED,
         "displacement_off": off,
         "in_set": any(c.skeleton.structure == truth.structure for c in run.indistinguishable),
         "equation": str(model.equation_),
         "varying": ", ".join(map(str, varying)),
         "noise": noise,
-        "trust": str(run.trust),
+        "trust": str(run.verdict.trust),
         "seconds": round(time.process_time() - started, 2),
     }

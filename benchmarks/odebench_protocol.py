@@ -96,7 +96,7 @@ def run_one(
     facts = {
         "in_set": any(is_exact(system, other) for other in reported),
         "set_size": len(found.indistinguishable),
-        "trust": found.trust.value,
+        "trust": found.verdict.trust.value,
         "objective": found.best.objective,
         "truth": truth(system, found, problem),
         "segments": found.best.fit.segments,

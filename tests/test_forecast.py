@@ -5,7 +5,7 @@ import pytest
 from tests.given_equations import fitted
 
 from lgf.runs.forecast import Process, Series, forecast, process_of
-from lgf.search.decision import Trust
+from lgf.search.verdict import Reason, Trust
 
 T = np.linspace(0.0, 10.0, 110)
 SEEN = T <= 7.5
@@ -78,7 +78,7 @@ def test_a_new_experiment_is_continued_in_the_same_way(drifting):
 def test_predictions_within_large_residuals_confirm_nothing():
     rng = np.random.default_rng(5)
     model = fitted(["u'' = C*u + C"], T, 20.0 + np.sin(2.0 * T) + 0.6 * rng.standard_normal(len(T)))
-    assert model.run_.trust is Trust.UNTESTED
+    assert model.run_.verdict.trust is Trust.INCONCLUSIVE
     assert "of the record's variation unexplained" in model.verdict_
     clear = fitted(["u'' = C*u + C"], T, 20.0 + np.sin(2.0 * T) + 0.1 * rng.standard_normal(len(T)))
     assert clear.verdict_.startswith("Confirmed")
@@ -88,7 +88,7 @@ def test_predictions_within_large_residuals_confirm_nothing():
 def test_large_residuals_with_a_pattern_confirm_nothing():
     noise = np.random.default_rng(5).standard_normal(len(T))
     patterned = fitted(["u'' = C*u"], T, np.sin(2.0 * T) + 0.35 * np.sin(17.0 * T) + 0.02 * noise)
-    assert patterned.run_.trust is Trust.UNTESTED
+    assert patterned.run_.verdict.trust is Trust.INCONCLUSIVE
     assert "it has a pattern" in patterned.verdict_
     noisy = fitted(["u'' = C*u"], T, np.sin(2.0 * T) + 0.25 * noise)
     assert noisy.verdict_.startswith("Confirmed")
@@ -98,5 +98,16 @@ def test_large_residuals_with_a_pattern_confirm_nothing():
 def test_a_random_walk_confirms_nothing():
     walk = 100.0 + np.cumsum(np.random.default_rng(2).standard_normal(150))
     model = fitted(["u' = C", "u' = C*u + C"], np.arange(150.0), walk)
-    assert model.run_.trust is Trust.UNTESTED
+    assert model.run_.verdict.trust is Trust.INCONCLUSIVE
     assert "moves like a random walk" in model.verdict_
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_long_random_walk_confirms_nothing_though_it_is_condensed():
+    """Means of neighbours are no random walk any more, so the record is examined as it was measured."""
+    for seed in range(3):
+        walk = 100.0 + np.cumsum(np.random.default_rng(seed).standard_normal(4000))
+        model = fitted(["u' = C", "u' = C*u + C"], np.arange(4000.0), walk)
+        assert len(model.discovery_.problem.observations[0]) < 4000
+        assert model.run_.verdict.trust is not Trust.CONFIRMED
+        assert model.run_.verdict.reason in (Reason.RANDOM_WALK, Reason.MISSES)

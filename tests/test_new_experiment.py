@@ -53,7 +53,7 @@ def test_starts_of_few_experiments_say_nothing():
 
 
 def test_tables_tell_a_constant_that_varies_from_a_common_one(model, tmp_path):
-    chosen = model.ladder_[model.ladder_["chosen"]].iloc[0]
+    chosen = model.prediction_front_[model.prediction_front_["chosen"]].iloc[0]
     assert chosen["varying"] == ["C*u^2"]
     model.save(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

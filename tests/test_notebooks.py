@@ -73,7 +73,9 @@ def test_figures_of_a_first_order_equation():
     model = LatentGrammarFlow(order=1, max_evaluations=20).fit(T, np.exp(-T))
     assert shown(model.run_).startswith("<math>")
     assert model.run_._repr_latex_().startswith("$")
-    assert all(f._repr_png_().startswith(b"\x89PNG") for f in (model.plot(), model.plot_front(), model.plot_ladder()))
+    assert all(
+        f._repr_png_().startswith(b"\x89PNG") for f in (model.plot(), model.plot_front(), model.plot_prediction_front())
+    )
     with pytest.raises(LgfError, match="no phase portrait"):
         model.plot_phase()
 

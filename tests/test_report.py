@@ -9,9 +9,11 @@ from lgf.data import Problem
 from lgf.report.canvas import png
 from lgf.report.figures import figures
 from lgf.report.page import report, write_report
-from lgf.report.verdict import residual_sentences, verdict
+from lgf.report.sentences import note_sentence, sentences, verdict_sentence
 from lgf.search.candidate import Prediction
-from lgf.search.decision import Trust
+from lgf.search.notes import Note, NoteKind, notes_on
+from lgf.search.prediction import PredictionSettings
+from lgf.search.verdict import Reason, Trust, Verdict, verdict_on
 
 IMAGES = {"trajectory": b"1", "front": b"2", "history": b"3"}
 
@@ -100,18 +102,20 @@ def test_a_wide_prediction_is_a_weak_test_and_a_better_one_is_named(decay):
     def judged(own, other):
         candidates = [
             replace(c, prediction=Prediction(error, None, 1.0))
-            for c, error in zip((decay.best, decay.ladder[0]), (own, other), strict=True)
+            for c, error in zip((decay.best, decay.prediction_front[0]), (own, other), strict=True)
         ]
-        return verdict(replace(decay, best=candidates[0], ladder=(candidates[1],), trust=Trust.CONFIRMED))
+        best, problem = candidates[0], decay.request.problem
+        verdict = verdict_on(best, problem)
+        notes = notes_on(best, candidates[1:], verdict, problem, None, PredictionSettings())
+        return " ".join(sentences(replace(decay, verdict=verdict, notes=notes)))
 
     usual = (
         "Confirmed: it predicts later samples to within the noise and its own error bars (off by 1 % of their size)."
     )
     assert judged(0.01, 0.008) == usual
     assert "is better (off by 0.4 %); more data would decide." in judged(0.01, 0.004)
-    assert judged(0.9, 0.8).startswith(
-        "Confirmed by a weak test: it predicts later samples to within the noise and its"
-    )
+    wide = 0.7 * decay.request.problem.variation
+    assert judged(wide, wide).startswith("Confirmed by a weak test: it predicts later samples to within the noise and")
 
 
 def test_the_report_says_how_the_table_was_read(decay):
@@ -137,7 +141,20 @@ def test_an_interrupted_run_says_so(duffing):
 
 
 def test_an_error_of_pieces_of_the_record_is_called_so(duffing):
-    assert not any("pieces" in sentence for sentence in residual_sentences(duffing))
+    assert not any("pieces" in sentence for sentence in sentences(duffing))
     in_pieces = replace(duffing.best, fit=replace(duffing.best.fit, segments=24))
-    sentences = residual_sentences(replace(duffing, best=in_pieces))
-    assert any("The error is that of 24 pieces of the record" in sentence for sentence in sentences)
+    notes = notes_on(in_pieces, (), duffing.verdict, duffing.request.problem, None, PredictionSettings())
+    assert "The error is that of 24 pieces of the record" in " ".join(map(note_sentence, notes))
+
+
+def test_every_verdict_and_note_becomes_a_sentence():
+    numbers = {"error": 0.1, "forecast": 0.1, "left_out": 0.2, "unexplained": 0.3}
+    for reason in Reason:
+        sentence = verdict_sentence(Verdict(Trust.INCONCLUSIVE, reason, numbers))
+        assert sentence.endswith(".")
+        assert "{" not in sentence
+    values = {
+        "share": 0.5, "time": 2.0, "error": 0.1, "pieces": 3, "mean": 1.0, "deviation": 0.2, "measured": "x",
+        "ratio": 9.0, "number": 2, "unknowns": 5,
+    }  # fmt: skip
+    assert all(note_sentence(Note(kind, "y", values)).endswith(".") for kind in NoteKind)

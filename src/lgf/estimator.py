@@ -22,12 +22,12 @@ from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
 from lgf.report.constants import constant_rows
-from lgf.report.figures import front_figure, ladder_figure, trajectory_figure
+from lgf.report.figures import front_figure, prediction_front_figure, trajectory_figure
 from lgf.report.live import live_progress
 from lgf.report.notebook import run_html
 from lgf.report.page import write_report
 from lgf.report.phase_portrait import phase_portrait
-from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, verdict
+from lgf.report.sentences import prediction_front_rows, sentences
 from lgf.runs.bands import Band, Bands
 from lgf.runs.folder import front_rows, read_run, write_run
 from lgf.runs.forecast import forecast
@@ -90,7 +90,7 @@ class LatentGrammarFlow(BaseEstimator):
 
     equation_            the System: print it, or use .latex() .sympy() .python() .constants .errors .complexity
     front_               DataFrame of the Pareto front, `chosen` marking the equation
-    ladder_              DataFrame of the simplest equation at each level of prediction error, `chosen` marking one
+    prediction_front_    DataFrame of the simplest equation at each level of prediction error, `chosen` marking one
     verdict_             sentences on what predictions and residuals say about the equation
     constants_           DataFrame of the constants: value, error, and spread and values if it varies by experiment
     indistinguishable_   DataFrame of the equations that fit about as well as the chosen one
@@ -218,10 +218,10 @@ class LatentGrammarFlow(BaseEstimator):
         self.equation_ = run.system
         self.findings_ = run.request.findings
         self.front_ = pd.DataFrame(front_rows(run))
-        self.ladder_ = pd.DataFrame(ladder_rows(run))
+        self.prediction_front_ = pd.DataFrame(prediction_front_rows(run))
         self.constants_ = pd.DataFrame(constant_rows(run))
-        self.verdict_ = " ".join((verdict(run), *residual_sentences(run), *hidden_sentences(run)))
-        self.equivalents_ = [run.display_system(c) for c in (run.hidden.equivalents if run.hidden else ())]
+        self.verdict_ = " ".join(sentences(run))
+        self.equivalents_ = [run.display_system(c) for c in run.equivalents]
         self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
         return self
 
@@ -391,10 +391,10 @@ class LatentGrammarFlow(BaseEstimator):
             raise LgfError("one equation of first order has no phase portrait; it needs two variables.")
         return portrait
 
-    def plot_ladder(self) -> Figure:
+    def plot_prediction_front(self) -> Figure:
         """A matplotlib figure of the simplest equation at each level of prediction error."""
         check_is_fitted(self, "run_")
-        return ladder_figure(self.run_)
+        return prediction_front_figure(self.run_)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         if not hasattr(self, "run_"):

@@ -201,11 +201,11 @@ def test_a_system_of_two_states(page, site):
     shoot(page, "try")
 
 
-def test_steps_of_the_ladder_inputs_constants_and_downloads(page, shelf):
+def test_steps_of_the_prediction_front_inputs_constants_and_downloads(page, shelf):
     page.goto(f"{shelf.client.address}/#/run/duffing")
-    ladder = page.get_by_role("region", name="The ladder")
+    front = page.get_by_role("region", name="each level of prediction")
     chosen = page.locator(".equation math").text_content()
-    ladder.get_by_role("button", name="See").first.click()
+    front.get_by_role("button", name="See").first.click()
     expect(page.get_by_text("You are looking at another equation.")).to_be_visible()
     assert page.locator(".equation math").text_content() != chosen
     for label, name in (("JSON", "equation.json"), ("Data (CSV)", "data.csv"), ("LaTeX", "equation.tex")):

@@ -29,7 +29,7 @@ from lgf.search.settings import PRESETS, DiscoverySettings
 from lgf.settings.flow import FlowSettings
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
-from lgf.solver.stability import Stability, Verdict
+from lgf.solver.stability import Stability, StabilityKind
 
 T = np.linspace(0, 5, 60)
 
@@ -88,7 +88,7 @@ def test_stability_guides_towards_what_is_known(bundle, stage):
     language, _, population = stage
     judged = Population()
     for candidate in population:
-        verdict = Verdict.UNSTABLE if "u^2" in str(candidate.skeleton) else Verdict.STABLE
+        verdict = StabilityKind.UNSTABLE if "u^2" in str(candidate.skeleton) else StabilityKind.STABLE
         judged.add(replace(candidate, stability=Stability(verdict, "")))
     shares = []
     for known in (True, None, False):

@@ -1,4 +1,4 @@
-"""Predictions, refutation and the ladder; constants that vary by experiment; noise that is not white."""
+"""Predictions, refutation and the prediction front; constants that vary by experiment; noise that is not white."""
 
 import math
 from dataclasses import replace
@@ -18,12 +18,13 @@ from lgf.fit.settings import FitSettings, make_fitting
 from lgf.fit.target_assembly import make_target
 from lgf.search.candidate import Noise, Prediction, Proposal
 from lgf.search.common_factor import with_common_factor
-from lgf.search.decision import Tools, Trust, best_predictors, decide, ladder, outpredicted, simplicity, trust_in
+from lgf.search.decision import Tools, best_predictors, decide, outpredicted, prediction_front, simplicity
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import joblib_map
 from lgf.search.noise_model import growth_about_smoothed, growth_of, residuals_of, reweighted, with_noise_model
 from lgf.search.prediction import PredictionSettings, continues, unknowns_at, with_prediction
 from lgf.search.varying import estimated_lengths, vary_one
+from lgf.search.verdict import Reason, Trust, is_tested, verdict_on
 from lgf.smoothing.complete import complete
 from lgf.solver.kernels.correlated_noise import whiten
 from lgf.solver.solve import solve
@@ -75,9 +76,9 @@ def test_the_true_equation_is_confirmed_and_a_wrong_one_refuted():
     assert true.prediction.left_out is None
     assert 0.3 < true.prediction.surprise < 3.0
     assert true.prediction.forecast < 0.03
-    assert trust_in(true) is Trust.CONFIRMED
-    assert trust_in(wrong) is Trust.REFUTED
-    assert trust_in(replace(true, prediction=None)) is Trust.UNTESTED
+    assert verdict_on(true, problem)[:2] == (Trust.CONFIRMED, Reason.PREDICTS)
+    assert verdict_on(wrong, problem)[:2] == (Trust.REFUTED, Reason.MISSES)
+    assert verdict_on(replace(true, prediction=None), problem)[:2] == (Trust.INCONCLUSIVE, Reason.NOT_TESTED)
 
 
 def test_surprise_is_about_one_over_many_draws():
@@ -99,8 +100,9 @@ def test_a_left_out_experiment_is_predicted_from_its_first_samples():
     assert true.prediction.left_out < 0.05
     assert true.prediction.error == pytest.approx(math.sqrt(true.prediction.left_out * true.prediction.forecast))
     assert wrong.prediction.left_out > 3 * true.prediction.left_out
-    assert trust_in(true) is Trust.CONFIRMED
-    assert trust_in(wrong) is Trust.REFUTED
+    assert verdict_on(true, problem).trust is Trust.CONFIRMED
+    assert verdict_on(wrong, problem).trust is Trust.REFUTED
+    assert set(verdict_on(true, problem).values) == {"error", "forecast", "left_out", "unexplained"}
 
 
 @pytest.mark.parametrize("seed", [3, 4])
@@ -118,7 +120,7 @@ def test_few_samples_are_not_forecast():
     problem, completions, evaluator = setting((t, clean(t=t) + 0.05 * noise(7)))
     candidate = with_prediction(fitted(evaluator, "u' = C*u + C*u^2"), problem, completions, evaluator)
     assert candidate.prediction.error is None
-    assert trust_in(candidate) is Trust.UNTESTED
+    assert verdict_on(candidate, problem)[:2] == (Trust.INCONCLUSIVE, Reason.FEW_SAMPLES)
 
 
 @pytest.fixture(scope="module")
@@ -138,17 +140,15 @@ def test_the_description_length_chooses_unless_it_is_refuted(candidates):
     confirmed = predicted(logistic, 0.02, 1.0)
     decision = decide(confirmed, [confirmed, predicted(long, 0.015, 1.0)], [predicted(growth, 0.3, 90.0)], tools)
     assert decision.best is confirmed
-    assert decision.trust is Trust.CONFIRMED
     better = decide(confirmed, [confirmed, predicted(long, 0.001, 1.0)], [], tools)
     assert better.best is confirmed, "that another one predicts better is no reason by itself"
     worthless = predicted(logistic, 0.6, 1.0)
-    assert decide(worthless, [worthless], [], tools).trust is Trust.UNTESTED
+    assert not is_tested(decide(worthless, [worthless], [], tools).best, variation=0.5)
     assert decide(worthless, [worthless, predicted(long, 0.1, 1.0)], [], tools).best is worthless
     refuted = predicted(long, 0.5, 40.0)
     pool = [predicted(constant, 0.4, 90.0), predicted(growth, 0.105, 8.0), predicted(logistic, 0.1, 4.0)]
     decision = decide(refuted, [refuted], pool, tools)
     assert decision.best.skeleton == growth.skeleton, "the simplest within a tenth of the best prediction"
-    assert decision.trust is Trust.REFUTED
     assert {c.skeleton for c in decision.indistinguishable} == {growth.skeleton, logistic.skeleton}
     rejecting = tools._replace(accept=lambda c: c.skeleton != growth.skeleton)
     assert decide(refuted, [refuted], pool, rejecting).best.skeleton == logistic.skeleton
@@ -192,7 +192,7 @@ def test_a_simpler_equation_that_predicts_much_better_is_chosen_if_residuals_hav
     assert logistic.loss < 1.25**2 * long.loss < growth.loss
     decision = decide(best, [best, simpler], [predicted(growth, 0.1, 1.0)], tools)
     assert decision.best is simpler
-    assert simpler in decision.ladder
+    assert simpler in decision.prediction_front
     assert decide(best, [best, predicted(logistic, 0.25, 1.0)], [], tools).best is best
     noise_alone = tools._replace(leaves_pattern=lambda c: False)
     assert decide(best, [best, simpler], [], noise_alone).best is best
@@ -202,11 +202,15 @@ def test_a_simpler_equation_that_predicts_much_better_is_chosen_if_residuals_hav
     assert decide(best, [best, many_times_better], [], noise_alone).best is many_times_better
 
 
-def test_the_ladder_has_the_simplest_equation_of_each_level(candidates):
+def test_the_prediction_front_has_the_simplest_equation_of_each_level(candidates):
     constant, growth, logistic, long = candidates
     steps = [predicted(c, e, 1.0) for c, e in zip(candidates, (0.4, 0.39, 0.02, 0.03), strict=True)]
-    assert [c.skeleton for c in ladder(steps, steps[2])] == [constant.skeleton, logistic.skeleton]
-    assert [c.skeleton for c in ladder(steps, steps[3])] == [constant.skeleton, logistic.skeleton, long.skeleton]
+    assert [c.skeleton for c in prediction_front(steps, steps[2])] == [constant.skeleton, logistic.skeleton]
+    assert [c.skeleton for c in prediction_front(steps, steps[3])] == [
+        constant.skeleton,
+        logistic.skeleton,
+        long.skeleton,
+    ]
     assert simplicity(constant) < simplicity(logistic) < simplicity(long)
     assert simplicity(growth) == 3.0 + 3.0 + 3.0
 

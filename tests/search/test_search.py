@@ -17,15 +17,15 @@ from lgf.grammar import load_grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form, make_language
 from lgf.search.candidate import Candidate, Population, Proposal
-from lgf.search.decision import Trust
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import SearchSettings, joblib_map, search
 from lgf.search.objective import Criterion, ObjectiveSettings, objective
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
 from lgf.search.round_constants import without_phases
-from lgf.search.select import SelectionSettings, choose, confirmed, finalists, handicap_of, steady
+from lgf.search.select import SelectionSettings, choose, confirmed, finalists, penalty_of, steady
 from lgf.search.settings import PAPER, DiscoverySettings
+from lgf.search.verdict import Trust
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 from lgf.stopping import StopToken
@@ -366,7 +366,7 @@ def test_what_was_not_taken_can_be_proposed_again(stage):
     assert len(population) == 9
 
 
-def test_a_handicap_is_what_a_candidate_must_be_better_by(stage):
+def test_a_penalty_is_what_a_candidate_must_be_better_by(stage):
     _target, language, evaluator = stage
     good, better = (evaluator(p) for p in EnumerationProposer([language]).ask(2))
     better = replace(better, objective=good.objective - 5)
@@ -380,9 +380,9 @@ def test_time_in_an_equation_must_be_worth_more_than_a_bare_mention(stage):
     said = [encoding(STANDARD, Skeleton.read(text), False).derivation for text in ("u' = C*u", "u' = C*t")]
     without, with_t = (evaluator(propose(language, d, "test")) for d in said)
     units = Criterion.DESCRIPTION_LENGTH
-    assert handicap_of(without, logistic(), target, units) == 0.0
-    assert handicap_of(with_t, logistic(), target, units) == SelectionSettings().bare_mention
-    assert handicap_of(with_t, logistic(), target, Criterion.PAPER) == 0.0
+    assert penalty_of(without, logistic(), target, units) == 0.0
+    assert penalty_of(with_t, logistic(), target, units) == SelectionSettings().bare_mention
+    assert penalty_of(with_t, logistic(), target, Criterion.PAPER) == 0.0
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -400,8 +400,8 @@ def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
     fit = replace(sound.fit, skeleton=falling, values=(2.1, -0.5, 0.5 * rest**2 - 2.1 * rest), covariance=np.eye(3))
     moved = replace(sound, fit=fit)
     assert steady(moved, problem, target) is known
-    handicap = SelectionSettings().indistinguishable
-    assert handicap_of(moved, problem, target, Criterion.DESCRIPTION_LENGTH) == (0.0 if known else handicap)
+    penalty = SelectionSettings().indistinguishable
+    assert penalty_of(moved, problem, target, Criterion.DESCRIPTION_LENGTH) == (0.0 if known else penalty)
 
 
 def test_an_independent_solver_confirms_a_sound_fit_and_not_a_false_one(stage):
@@ -435,7 +435,7 @@ def test_a_search_whose_best_equation_leaves_more_than_the_noise_goes_on():
     problem = Problem((Observation(t, u),), Knowledge(order=1, autonomous=True, functions=()))
     settings = DiscoverySettings(search=SearchSettings(patience=10))
     found = discover(problem, load_grammar("standard"), settings)
-    assert found.trust is Trust.UNTESTED
+    assert found.verdict.trust is Trust.INCONCLUSIVE
     assert found.evaluations >= 30
 
 

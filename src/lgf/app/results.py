@@ -17,8 +17,8 @@ from lgf.report.equilibria import equilibria_of, isolated
 from lgf.report.figures import INTERVAL
 from lgf.report.page import alternatives, stability, summary
 from lgf.report.percentages import percentage
+from lgf.report.sentences import note_sentence, verdict_sentence
 from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
-from lgf.report.verdict import hidden_sentences, residual_sentences, verdict
 from lgf.runs.bands import Band, Bands
 from lgf.runs.request import Run
 from lgf.runs.serialisation import for_page
@@ -43,12 +43,12 @@ def _key(candidate: Candidate) -> tuple[str, tuple[int, ...]]:
 
 
 def equations(run: Run) -> list[Candidate]:
-    """Every equation of the run that can be looked at: the front with the chosen one, its equals, the ladder."""
+    """Every equation of the run that can be looked at: both fronts, the chosen one and its equals."""
     front = {_key(c): c for c in run.front}
     front[_key(run.best)] = run.best
     ordered = {_key(c): c for c in sorted(front.values(), key=lambda c: (c.complexity, c.loss))}
-    # Equals and steps of the ladder were fitted once more and know their predictions.
-    ordered |= {_key(c): c for c in (*run.ladder, *run.indistinguishable) if _key(c) != _key(run.best)}
+    # Equals and steps of that front were fitted once more and know their predictions.
+    ordered |= {_key(c): c for c in (*run.prediction_front, *run.indistinguishable) if _key(c) != _key(run.best)}
     return list(ordered.values())
 
 
@@ -68,7 +68,7 @@ def run_view(run: Run) -> Facts:
         "chosen": {_key(run.best)},
         "front": {_key(c) for c in (*run.front, run.best)},
         "equal": {_key(c) for c in run.indistinguishable},
-        "step": {_key(c) for c in run.ladder},
+        "step": {_key(c) for c in run.prediction_front},
     }
     return for_page(
         {
@@ -80,13 +80,12 @@ def run_view(run: Run) -> Facts:
                 {**equation_view(run, c), **{name: _key(c) in keys for name, keys in sets.items()}}
                 for c in equations(run)
             ],
-            "trust": run.trust.value,
-            "verdict": verdict(run),
+            "trust": run.verdict.trust.value,
+            "verdict": verdict_sentence(run.verdict),
+            "notes": [note_sentence(note) for note in run.notes],
             "summary": summary(run),
             "stability": stability(run),
             "alternatives": alternatives(run),
-            "residuals": residual_sentences(run),
-            "hidden": hidden_sentences(run),
             "evaluations": run.evaluations,
             "seconds": run.seconds,
             "interrupted": run.interrupted,
@@ -108,7 +107,7 @@ def equation_view(run: Run, candidate: Candidate) -> Facts:
         "error": candidate.loss**0.5,
         "error_text": percentage(candidate.loss**0.5),
         "prediction_text": None if predicted is None else percentage(predicted),
-        "stability": None if assessed is None else assessed.verdict.value,
+        "stability": None if assessed is None else assessed.kind.value,
         "constants": _constants(run, candidate, system),
         "variables": [str(v) for v in system.frame.variables],
         "initial": candidate.fit.initial,

@@ -17,7 +17,7 @@ from lgf.data import Problem
 from lgf.errors import LgfError
 from lgf.grammar import Grammar
 from lgf.report.constants import constant_rows
-from lgf.report.verdict import residual_sentences, verdict
+from lgf.report.sentences import sentences
 from lgf.runs.folder import (
     JOURNAL,
     REQUEST,
@@ -176,11 +176,11 @@ def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
         record,
         source,
         Status.ANSWERED,
-        " ".join((verdict(run), *residual_sentences(run))),
+        " ".join(sentences(run)),
         str(run.system),
         run.best.loss**0.5,
         None if prediction is None else prediction.error,
-        run.trust.value,
+        run.verdict.trust.value,
         tuple((str(row["term"]), float(row["value"]), float(row["error"])) for row in constant_rows(run)),
         run.request.problem.n_samples,
         run.evaluations,

@@ -78,7 +78,7 @@ def proposed_structures(records: Mapping[str, Any], folder: Path) -> list[Skelet
     for name in records:
         facts = json.loads(folder.joinpath(name, RESULT).read_bytes())
         own = {}
-        for entry in [facts["best"], *facts["indistinguishable"], *facts["ladder"]]:
+        for entry in [facts["best"], *facts["indistinguishable"], *facts["prediction_front"]]:
             skeleton = Skeleton.read(entry["skeleton"], frame_from_plain(entry["frame"]))
             if skeleton.right_sides is not None and not skeleton.tied:
                 own[skeleton.structure] = skeleton

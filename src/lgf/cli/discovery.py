@@ -16,7 +16,7 @@ from lgf.report.constants import constant_rows, with_varying
 from lgf.report.live import live_progress
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
-from lgf.report.verdict import hidden_sentences, ladder_rows, residual_sentences, shortened_ladder, verdict
+from lgf.report.sentences import note_sentence, prediction_front_rows, sentences, shortened_front, verdict_sentence
 from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
@@ -112,15 +112,15 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
         f"error {percentage(run.best.loss**0.5)} of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
     )
     if run.best.stability is not None:
-        summary += f", stability: {run.best.stability.verdict.value}"
+        summary += f", stability: {run.best.stability.kind.value}"
     if len(run.indistinguishable) > 1:
         summary += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
     console.print(summary, style="dim", soft_wrap=True)
-    for sentence in (verdict(run), *residual_sentences(run), *hidden_sentences(run)):
+    for sentence in sentences(run):
         console.print(sentence, soft_wrap=True)
-    if len(run.ladder) > 1:
+    if len(run.prediction_front) > 1:
         console.print("simplest equations by prediction error (in sample):", style="dim")
-        for row in shortened_ladder(run):
+        for row in shortened_front(run):
             predicted = "untested" if row["prediction"] is None else percentage(row["prediction"])
             mark = "->" if row["chosen"] else "  "
             equation = with_varying("; ".join(row["equation"].splitlines()), row["varying"])
@@ -142,14 +142,14 @@ def _facts(run: Run, folder: Path) -> dict[str, Any]:
             "initial": run.best.fit.initial,
             "loss": run.best.loss,
             "prediction": None if run.best.prediction is None else run.best.prediction.error,
-            "trust": run.trust.value,
-            "verdict": verdict(run),
-            "residuals": residual_sentences(run),
-            "hidden": hidden_sentences(run),
-            "equivalents": [str(run.display_system(c)) for c in (run.hidden.equivalents if run.hidden else ())],
-            "ladder": ladder_rows(run),
+            "trust": run.verdict.trust.value,
+            "reason": run.verdict.reason.value,
+            "verdict": verdict_sentence(run.verdict),
+            "notes": [note_sentence(note) for note in run.notes],
+            "equivalents": [str(run.display_system(c)) for c in run.equivalents],
+            "prediction_front": prediction_front_rows(run),
             "varying": [row for row in constant_rows(run) if row["spread"] is not None],
-            "stable": None if run.best.stability is None else run.best.stability.verdict.value,
+            "stable": None if run.best.stability is None else run.best.stability.kind.value,
             "indistinguishable": [str(run.display_system(c)) for c in run.indistinguishable],
             "front": front_rows(run),
             "evaluations": run.evaluations,

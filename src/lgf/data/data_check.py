@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from lgf.data.initial_check import contradicted_initial
-from lgf.data.noise import neighbour_distances, rough_noise, samples_per_swing, wanders
+from lgf.data.noise import is_random_walk, neighbour_distances, rough_noise, samples_per_swing
 from lgf.data.observation import Observation
 from lgf.data.orders import of_second_order
 from lgf.data.problem import Problem, shaken
@@ -95,14 +95,13 @@ def _order_findings(problem: Problem) -> Iterator[Finding]:
     """What is taken for the orders of states whose rates are no functions of the states."""
     needing = of_second_order(problem)
     first = [name for name in needing if problem.knowledge.order_of(name) == 1]
-    why = f"The rate of {_listed(needing)} is no function of the states"
-    if len(needing) > 1:
-        why = f"The rates of {_listed(needing)} are no functions of the states"
+    rates = _listed([f"{name}'" for name in needing])
+    why = f"{rates} {'is' if len(needing) == 1 else 'are'} not determined by the states"
     if first:
         yield Finding("warning", f"{why}; leave the order open, or set it to 2 for {_listed(first)}.")
     elif needing:
-        them = "it" if len(needing) == 1 else "them"
-        yield Finding("note", f"{why}, as with moving masses: equations of second order are searched for {them}.")
+        equations = "a second-order equation is" if len(needing) == 1 else "second-order equations are"
+        yield Finding("note", f"{why}, so {equations} used for {_listed(needing)}.")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -279,7 +278,7 @@ def _column_findings(
         )
     else:
         yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of its variation.")
-    if wanders(y):
+    if is_random_walk(y):
         yield (
             "walk",
             Finding(

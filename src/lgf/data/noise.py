@@ -7,7 +7,7 @@ import numpy as np
 _FULL_PRECISION = 12  # significant digits from which numbers count as not rounded
 _NEIGHBOURS, _HARDLY_ALIKE, _LEAST_FOR_NOISE = 4, 0.4, 40  # lags, correlation below which noise, samples
 _LONGEST_LAG = 200  # samples
-_LONG_ENOUGH_TO_WANDER = 100  # samples; in shorter records the noise of the correlations hides those of a curve
+_LONG_ENOUGH_FOR_A_WALK = 100  # samples; in shorter records the noise of the correlations hides those of a curve
 
 
 def rough_noise(t: np.ndarray, y: np.ndarray) -> float:
@@ -101,12 +101,12 @@ def correlation_time(series: Sequence[np.ndarray]) -> float:
     return time
 
 
-def wanders(y: np.ndarray) -> bool:
+def is_random_walk(y: np.ndarray) -> bool:
     """Whether the steps are uncorrelated and their variances add up, as in a random walk.
 
     It tells 93 % of 300 walks of 150 steps, and takes no sine, decay or growth with noise for one.
     """
-    if len(y) < _LONG_ENOUGH_TO_WANDER:
+    if len(y) < _LONG_ENOUGH_FOR_A_WALK:
         return False
     steps = np.diff(y)
     centred = steps - steps.mean()

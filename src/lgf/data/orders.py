@@ -21,12 +21,10 @@ _SHARPNESS = 4  # of the test function (1 - s^2)^4, whose first three derivative
 
 def with_likely_orders(problem: Problem) -> Problem:
     """The problem with order 2 for each state of a system that needs it, as far as no orders are known."""
-    known = problem.knowledge
-    needing = [name for name in of_second_order(problem) if known.order_of(name) is None]
-    if not needing or isinstance(known.order, int):
+    if problem.likely_orders or isinstance(problem.knowledge.order, int):
         return problem
-    order = {**(known.order or {}), **dict.fromkeys(needing, 2)}
-    return replace(problem, knowledge=replace(known, order=order))
+    needing = [name for name in of_second_order(problem) if problem.knowledge.order_of(name) is None]
+    return replace(problem, likely_orders=dict.fromkeys(needing, 2)) if needing else problem
 
 
 def of_second_order(problem: Problem) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from lgf.data.knowledge import Knowledge
-from lgf.data.noise import is_noise_alone, wanders
+from lgf.data.noise import is_noise_alone, is_random_walk
 from lgf.data.observation import Observation
 from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.dimensions import Units, quantity_units
@@ -26,11 +26,13 @@ class Problem:
     """One or more experiments of the same system, and the prior knowledge about it.
 
     Experiments may measure different states. `unmeasured` are states of the system that none of these measures.
+    `likely_orders` are those that the data ask for (`data.orders`); what is known comes first.
     """
 
     observations: tuple[Observation, ...]
     knowledge: Knowledge = field(default_factory=Knowledge)
     unmeasured: tuple[str, ...] = ()
+    likely_orders: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self):
         if isinstance(self.observations, Observation):
@@ -120,13 +122,13 @@ class Problem:
                 )
 
     def _order_of(self, state: str) -> int | None:
-        """The known order of this state, from its known equation if it has one; None if unknown."""
+        """The known order of this state, from its known equation if it has one, or the likely one; None if unknown."""
         right = (self.knowledge.known or {}).get(state)
         order = self.knowledge.order_of(state)
         if order is None and right is not None:
             primes = re.findall(rf"(?<!\w){state}\b('*)", right)
             order = min(max((len(p) for p in primes), default=0) + 1, HIGHEST_ORDER)
-        return order
+        return self.likely_orders.get(state) if order is None else order
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -142,7 +144,7 @@ class Problem:
     def part(self, experiments: Sequence[int]) -> "Problem":
         """The problem with these experiments only; its states are the same."""
         observations = tuple(self.observations[i] for i in experiments)
-        return Problem(observations, self.knowledge, self.states)
+        return replace(self, observations=observations, unmeasured=self.states)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -216,11 +218,11 @@ class Problem:
         return float(np.sqrt(np.mean(shares)))
 
     @cached_property
-    def wanders(self) -> bool:
+    def is_random_walk(self) -> bool:
         """Whether a measured column moves like a random walk, and no known input makes it do so."""
         own = (o for e, o in enumerate(self.observations) if not shaken(self.signals(e), o.t))
         columns = (column for o in own for column in o.values.T)
-        return any(wanders(column[~np.isnan(column)]) for column in columns)
+        return any(is_random_walk(column[~np.isnan(column)]) for column in columns)
 
     def signals(self, experiment: int = 0) -> dict[str, Forcing]:
         """The known inputs of this experiment by name: its own, else those known for all."""

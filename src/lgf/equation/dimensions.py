@@ -71,6 +71,26 @@ def _of_term(term: Expression, units: Units) -> str | None:
     return walk.solve()[0]
 
 
+def scalable(name: str, equations: Mapping[Variable, Expression]) -> bool:
+    """Whether the equations stay valid if this state is multiplied by any number and their open constants change too.
+
+    It is, if the state may have a unit while all others, time and every number have none.
+
+    >>> from lgf.expression.parse import read_expression
+    >>> from lgf.expression.frame import Frame
+    >>> read = lambda text: read_expression(text, Frame((("x", 1), ("y", 1))))
+    >>> [scalable("y", {Variable("x", 1): read(right)}) for right in ("C*x*y", "C*(y - x)", "0.1*x*y")]
+    [True, False, False]
+    """
+    quantities = {v.name for v in equations}.union(
+        str(n.args[0]) for right in equations.values() for n in right.nodes() if n.head == "symbol"
+    )
+    walk = _Walk({quantity: {"meter": 1.0} if quantity == name else {} for quantity in ("t", name, *quantities)})
+    for left, right in equations.items():
+        walk.sum([left.symbol, *summands(right)])
+    return walk.solve()[0] is None
+
+
 def constant_units(skeleton: Skeleton, units: Units, values: Sequence[float]) -> tuple[dict[str, float] | None, ...]:
     """The unit of each constant; None where it depends on units that are not known."""
     solved = _analysis(skeleton, units, frozenset()).constants

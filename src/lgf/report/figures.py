@@ -11,7 +11,7 @@ from lgf.report.canvas import RunFigure
 from lgf.report.constants import with_varying
 from lgf.report.labels import axis_label
 from lgf.report.phase_portrait import phase_portrait
-from lgf.report.verdict import ladder_rows
+from lgf.report.sentences import prediction_front_rows
 from lgf.runs.bands import Bands
 from lgf.runs.request import Run
 from lgf.runs.suggestion import Suggestion
@@ -110,8 +110,8 @@ def front_figure(run: Run) -> Figure:
     return figure
 
 
-def ladder_figure(run: Run) -> Figure:
-    """The ladder: the error of predictions, and in sample, of the simplest equation at each level."""
+def prediction_front_figure(run: Run) -> Figure:
+    """The prediction front: the error of predictions, and in sample, of the simplest equation at each level."""
     alone = {
         "equation": str(run.system),
         "varying": [],
@@ -119,7 +119,7 @@ def ladder_figure(run: Run) -> Figure:
         "prediction": None,
         "chosen": True,
     }
-    rows = ladder_rows(run) or [alone]
+    rows = prediction_front_rows(run) or [alone]
     figure = _figure(8.0, 1.2 + 0.6 * len(rows))
     axes = figure.subplots()
     places = range(len(rows))

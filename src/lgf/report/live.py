@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lgf.equation.operator_form import in_operator_form
-from lgf.equation.system import System
 from lgf.report.percentages import percentage
 from lgf.runs.journal import Tick
 from lgf.runs.request import Notify, Request
@@ -48,7 +46,7 @@ class Progress:
     """How far it has settled, fits per second, best equation with its error, and time left."""
 
     def __init__(self, request: Request):
-        self._limits, self._units = request.settings.search, request.problem.units
+        self._limits, self._problem = request.settings.search, request.problem
         self._started = time.monotonic()
         self._settled = 0.0
         self._tick = Tick(0, 0.0, None, False)
@@ -63,9 +61,7 @@ class Progress:
         self._tick = event
         if event.best is not None and event.best is not self._best:
             self._best = event.best
-            fit = event.best.fit
-            system = System(fit.skeleton, fit.values, fit.errors, units=self._units)
-            self.equation = str(in_operator_form(system, fit.covariance))
+            self.equation = str(event.best.shown(self._problem))
 
     @property
     def line(self) -> str:

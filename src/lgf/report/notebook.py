@@ -6,13 +6,12 @@ from lgf.expression.mathml import markup
 from lgf.expression.print import format_number
 from lgf.report.constants import constant_rows
 from lgf.report.page import summary
-from lgf.report.verdict import residual_sentences, verdict
+from lgf.report.sentences import sentences
 from lgf.runs.request import Run
 
 
 def run_html(run: Run) -> str:
     """The chosen equation, its constants with their errors, and what predictions say, as HTML."""
-    sentences = (summary(run), verdict(run), *residual_sentences(run))
     rows = [
         f"<tr><td>{html.escape(row['term'])}</td><td>{format_number(row['value'], row['error'])}</td>"
         f"<td>{row['error']:.2g}</td>{_unit(row)}</tr>"
@@ -21,7 +20,7 @@ def run_html(run: Run) -> str:
     head = "<th>term</th><th>C</th><th>standard error</th>" + ("<th>unit</th>" if run.request.problem.units else "")
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
     return f'<div style="font-size: 130%; margin: .4em 0">{markup(run.system.mathml())}</div>{table}' + "".join(
-        f"<p>{html.escape(sentence)}</p>" for sentence in sentences
+        f"<p>{html.escape(sentence)}</p>" for sentence in (summary(run), *sentences(run))
     )
 
 

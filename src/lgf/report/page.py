@@ -12,7 +12,7 @@ from lgf.expression.print import format_number
 from lgf.report.constants import constant_rows, varying_terms, with_varying
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
 from lgf.report.percentages import percentage
-from lgf.report.verdict import ladder_rows, residual_sentences, verdict
+from lgf.report.sentences import prediction_front_rows, sentences
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
 from lgf.runs.serialisation import settings_to_plain
@@ -140,7 +140,7 @@ def _initial(run: Run) -> str:
 
 
 def _predictions(run: Run) -> str:
-    steps = ladder_rows(run)
+    steps = prediction_front_rows(run)
     rows = [
         {
             "equation": with_varying(row["equation"], row["varying"]),
@@ -150,12 +150,12 @@ def _predictions(run: Run) -> str:
         }
         for row in steps
     ]
-    ladder = ""
+    front = ""
     if len(rows) > 1:
-        ladder = _paragraph("The simplest equation at each level of prediction error, the chosen one marked:")
+        front = _paragraph("The simplest equation at each level of prediction error, the chosen one marked:")
         chosen = next((row["equation"] for row, step in zip(rows, steps, strict=True) if step["chosen"]), None)
-        ladder += _table(rows, chosen)
-    return "".join(_paragraph(sentence) for sentence in (verdict(run), *residual_sentences(run))) + ladder
+        front += _table(rows, chosen)
+    return "".join(map(_paragraph, sentences(run))) + front
 
 
 def stability(run: Run) -> str:
@@ -164,17 +164,13 @@ def stability(run: Run) -> str:
     if assessed is None:
         return "Stability was not assessed, because the equation could not be solved over the record."
     what = "The system without its input" if run.request.problem.inputs else "The system"
-    return f"{what} is {assessed.verdict.value}: {assessed.reason.rstrip('.')}."
+    return f"{what} is {assessed.kind.value}: {assessed.reason.rstrip('.')}."
 
 
 def _hidden(run: Run) -> str:
-    """What the record says about a state that was not measured, and the systems that are exactly equivalent."""
-    if run.hidden is None:
-        return ""
-    rows = [{"equation": str(run.display_system(c)), "error": percentage(c.loss**0.5)} for c in run.hidden.equivalents]
-    return _section(
-        f"Hidden state {run.hidden.state}", *map(_paragraph, run.hidden.sentences), _table(rows) if rows else ""
-    )
+    """The systems that are exactly equivalent but for the state that was not measured."""
+    rows = [{"equation": str(run.display_system(c)), "error": percentage(c.loss**0.5)} for c in run.equivalents]
+    return _section(f"Other forms of the hidden state {run.request.problem.hidden[0]}", _table(rows)) if rows else ""
 
 
 def _portrait(run: Run, image: bytes | None) -> str:

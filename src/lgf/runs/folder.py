@@ -27,20 +27,19 @@ from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import (
     candidate_from_plain,
     candidate_to_plain,
-    hidden_from_plain,
-    hidden_to_plain,
     iteration_from_plain,
     iteration_to_plain,
     jsonable,
+    note_from_plain,
     problem_from_plain,
     problem_to_plain,
     settings_from_plain,
     settings_to_plain,
+    verdict_from_plain,
 )
 from lgf.search.candidate import Candidate
-from lgf.search.decision import Trust
 
-FORMAT = 2
+FORMAT = 3
 LARGEST = 500_000_000  # most bytes of a file
 JOURNAL = "candidates.jsonl"
 REQUEST, RESULT, PROGRESS = "run.json", "equation.json", "progress.json"
@@ -155,12 +154,13 @@ def write_run(run: Run, folder: str | Path) -> None:
         "initial": run.best.fit.initial,
         "branches": run.branches,
         "best": candidate_to_plain(run.best),
-        "trust": run.trust.value,
+        "verdict": run.verdict,
+        "notes": run.notes,
         "growth": run.growth,
-        "ladder": [candidate_to_plain(c) for c in run.ladder],
+        "prediction_front": [candidate_to_plain(c) for c in run.prediction_front],
         "front": [candidate_to_plain(c) for c in run.front],
         "indistinguishable": [candidate_to_plain(c) for c in run.indistinguishable],
-        "hidden": None if run.hidden is None else hidden_to_plain(run.hidden),
+        "equivalents": [candidate_to_plain(c) for c in run.equivalents],
         "history": [iteration_to_plain(i) for i in run.history],
         "evaluations": run.evaluations,
         "seconds": run.seconds,
@@ -187,9 +187,10 @@ def read_run(folder: str | Path) -> Run:
         return Run(
             request=request,
             best=best,
-            trust=Trust(facts["trust"]),
+            verdict=verdict_from_plain(facts["verdict"]),
+            notes=tuple(note_from_plain(entry) for entry in facts["notes"]),
             growth=None if facts["growth"] is None else float(facts["growth"]),
-            ladder=_candidates(facts["ladder"]),
+            prediction_front=_candidates(facts["prediction_front"]),
             front=_candidates(facts["front"]),
             indistinguishable=_candidates(facts["indistinguishable"]),
             branches=branches,
@@ -199,7 +200,7 @@ def read_run(folder: str | Path) -> Run:
             interrupted=bool(facts["interrupted"]),
             versions={str(k): str(v) for k, v in facts["versions"].items()},
             journal=journal,
-            hidden=None if facts["hidden"] is None else hidden_from_plain(facts["hidden"]),
+            equivalents=_candidates(facts["equivalents"]),
         )
 
     return _checked(folder, RESULT, read)
@@ -217,7 +218,7 @@ def front_rows(run: Run) -> list[dict[str, Any]]:
             "loss": c.loss,
             "prediction": None if c.prediction is None else c.prediction.error,
             "objective": c.objective,
-            "stable": None if c.stability is None else c.stability.verdict.value,
+            "stable": None if c.stability is None else c.stability.kind.value,
             "chosen": c.skeleton.structure == run.best.skeleton.structure,
         }
         for c in front

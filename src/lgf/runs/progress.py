@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
 from lgf.errors import LgfError, Stopped
 from lgf.runs.folder import LARGEST, PROGRESS, write_atomically
@@ -95,7 +94,8 @@ class Reporter:
             self._improvements.append((event.seconds, best.loss**0.5))
             self._facts["best"] = self._equation(best)
         self._facts["front"] = [
-            {"complexity": c.complexity, "error": c.loss**0.5, "text": str(self._system(c))} for c in event.front
+            {"complexity": c.complexity, "error": c.loss**0.5, "text": str(c.shown(self._request.problem))}
+            for c in event.front
         ]
         self._write()
 
@@ -111,14 +111,8 @@ class Reporter:
         with suppress(LgfError):  # a full disk costs reports, not the search
             write_atomically(self._folder / PROGRESS, content.encode())
 
-    def _system(self, candidate: Candidate) -> System:
-        fit = candidate.fit
-        problem = self._request.problem
-        system = System(fit.skeleton, fit.values, fit.errors, problem.formulas, problem.units)
-        return in_operator_form(system, fit.covariance)
-
     def _equation(self, candidate: Candidate) -> dict[str, Any]:
-        system = self._system(candidate)
+        system = candidate.shown(self._request.problem)
         return {
             "text": str(system),
             "math": system.mathml(),

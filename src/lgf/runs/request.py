@@ -15,7 +15,6 @@ import lgf
 from lgf.data import Finding, Problem, check, make_inputs
 from lgf.data.experiments import ForcingLike
 from lgf.data.orders import with_likely_orders
-from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame
@@ -26,14 +25,14 @@ from lgf.runs.presets import proposers_for
 from lgf.runs.serialisation import Plain
 from lgf.runs.starting_equations import starting_proposals
 from lgf.search.candidate import Candidate, Proposal
-from lgf.search.decision import Trust
 from lgf.search.discover import Discovery, discover
-from lgf.search.hidden.findings import HiddenFindings
 from lgf.search.hidden.given import started_at_numbers
 from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
+from lgf.search.notes import Note
 from lgf.search.precompilation import precompile
 from lgf.search.settings import DiscoverySettings
+from lgf.search.verdict import Verdict
 from lgf.solver.forcing import Forcing
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import Initial, Inputs, solve
@@ -83,9 +82,10 @@ class Run:
 
     request: Request
     best: Candidate
-    trust: Trust
+    verdict: Verdict
+    notes: tuple[Note, ...]
     growth: float | None  # of the noise with the signal; None = constant noise
-    ladder: tuple[Candidate, ...]
+    prediction_front: tuple[Candidate, ...]
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]
     branches: tuple[tuple[float, float], ...]  # (value, slope) of the highest derivative at the start, by experiment
@@ -95,7 +95,7 @@ class Run:
     interrupted: bool
     versions: Plain
     journal: tuple[str, ...] = field(default=(), repr=False)
-    hidden: HiddenFindings | None = None  # on a state that was not measured
+    equivalents: tuple[Candidate, ...] = ()  # systems that differ in the state that was not measured only
     discovery: Discovery | None = field(default=None, repr=False)  # not stored in a run folder
 
     @property
@@ -116,9 +116,7 @@ class Run:
 
     def display_system(self, candidate: Candidate) -> System:
         """The candidate's system in operator form, with standard errors."""
-        fit = candidate.fit
-        system = System(fit.skeleton, fit.values, fit.errors, self.request.problem.formulas, self.request.problem.units)
-        return in_operator_form(system, fit.covariance)
+        return candidate.shown(self.request.problem)
 
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
         """The solution of the chosen system for this experiment, at its times or at t."""
@@ -224,9 +222,10 @@ def execute(
     return Run(
         request=request,
         best=assessed[discovery.best.skeleton.structure],
-        trust=discovery.trust,
+        verdict=discovery.verdict,
+        notes=discovery.notes,
         growth=discovery.growth,
-        ladder=discovery.ladder,
+        prediction_front=discovery.prediction_front,
         front=tuple(assessed[c.skeleton.structure] for c in discovery.front),
         indistinguishable=tuple(assessed[c.skeleton.structure] for c in discovery.indistinguishable),
         branches=tuple((float(v), float(s)) for v, s in zip(record.root, record.root_slope, strict=True)),
@@ -236,7 +235,7 @@ def execute(
         interrupted=stop.asked,
         versions={"lgf": lgf.__version__, "python": platform.python_version(), "numpy": np.__version__},
         journal=tuple(journal.lines),
-        hidden=discovery.hidden,
+        equivalents=discovery.equivalents,
         discovery=discovery,
     )
 

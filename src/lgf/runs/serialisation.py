@@ -20,11 +20,12 @@ from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Varying
 from lgf.search.candidate import Candidate, Noise, Prediction, Proposal
-from lgf.search.hidden.findings import HiddenFindings
 from lgf.search.loop import Iteration
+from lgf.search.notes import Note, NoteKind
 from lgf.search.settings import DiscoverySettings
+from lgf.search.verdict import Reason, Trust, Verdict
 from lgf.solver.forcing import Forcing
-from lgf.solver.stability import Stability, Verdict
+from lgf.solver.stability import Stability, StabilityKind
 from lgf.solver.trajectory import SolveStatus
 
 Plain = dict[str, Any]
@@ -146,7 +147,7 @@ def candidate_to_plain(candidate: Candidate) -> Plain:
             "complexity": candidate.complexity,
             "prediction": None if prediction is None else asdict(prediction),
             "noise": None if candidate.noise is None else asdict(candidate.noise),
-            "stability": None if stability is None else [stability.verdict.value, stability.reason],
+            "stability": None if stability is None else [stability.kind.value, stability.reason],
             "residual": fit.residual,
             "covariance": fit.covariance,
             "initial": fit.initial,
@@ -217,22 +218,22 @@ def candidate_from_plain(data: Plain) -> Candidate:
         fit,
         int(data["complexity"]),
         float(data["objective"]),
-        None if stability is None else Stability(Verdict(stability[0]), str(stability[1])),
+        None if stability is None else Stability(StabilityKind(stability[0]), str(stability[1])),
         None if prediction is None else _prediction_from_plain(prediction),
         None if noise is None else Noise(float(noise["correlation_time"]), float(noise["share"])),
     )
 
 
-def hidden_to_plain(findings: HiddenFindings) -> Plain:
-    """What was found out about a hidden state."""
-    equivalents = [candidate_to_plain(c) for c in findings.equivalents]
-    return {"state": findings.state, "sentences": list(findings.sentences), "equivalents": equivalents}
+def verdict_from_plain(data: Any) -> Verdict:
+    """The verdict that was written as a list."""
+    trust, reason, values = data
+    return Verdict(Trust(trust), Reason(reason), {str(k): float(v) for k, v in values.items()})
 
 
-def hidden_from_plain(data: Plain) -> HiddenFindings:
-    """The findings that `hidden_to_plain` wrote."""
-    equivalents = tuple(candidate_from_plain(entry) for entry in data["equivalents"])
-    return HiddenFindings(str(data["state"]), tuple(str(s) for s in data["sentences"]), equivalents)
+def note_from_plain(data: Any) -> Note:
+    """The note that was written as a list."""
+    kind, subject, values = data
+    return Note(NoteKind(kind), str(subject), dict(values))
 
 
 def _prediction_from_plain(data: Plain) -> Prediction:

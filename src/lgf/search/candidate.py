@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lgf.data.problem import Problem
+from lgf.equation.operator_form import in_operator_form
 from lgf.equation.skeleton import Skeleton
+from lgf.equation.system import System
 from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import COMMON, Sharing
@@ -74,6 +77,11 @@ class Candidate:
     def loss(self) -> float:
         """Relative mean square error of the solved trajectory."""
         return self.fit.loss
+
+    def shown(self, problem: Problem) -> System:
+        """The system as it is shown: in operator form, with standard errors, formulas of the inputs and units."""
+        system = System(self.skeleton, self.fit.values, self.fit.errors, problem.formulas, problem.units)
+        return in_operator_form(system, self.fit.covariance)
 
 
 class Population:

@@ -14,35 +14,30 @@ from lgf.fit.target_assembly import make_target
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population
-from lgf.search.decision import (
-    Decision,
-    Tools,
-    Trust,
-    decide,
-    simple_candidates,
-    simplicity,
-    unique,
-    without_empty_confirmation,
-)
+from lgf.search.decision import Decision, Tools, decide, simple_candidates, simplicity, unique
 from lgf.search.evaluate import Evaluator
 from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
 from lgf.search.noise_model import growth_of, leaves_pattern, reweighted, with_noise_model
+from lgf.search.notes import Note, notes_on
 from lgf.search.objective import Criterion
 from lgf.search.prediction import continues, with_prediction
-from lgf.search.select import choose, confirmed, finalists, handicap_of, refined, simplest_equal
+from lgf.search.select import choose, confirmed, finalists, penalty_of, refined, simplest_equal
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.nested import simplest_nested
 from lgf.search.varying import vary_one
+from lgf.search.verdict import Verdict, verdict_on
 from lgf.smoothing.complete import Completion
 from lgf.threads import Spread
 
 
 @dataclass(frozen=True, eq=False)
 class Conclusion:
-    """The decision, and what it was based on."""
+    """The decision, what is to be said about it, and what it was based on."""
 
     decision: Decision
+    verdict: Verdict
+    notes: Sequence[Note]
     targets: Mapping[Frame, Target]
     growth: float | None  # of the noise with the signal; None = constant noise
 
@@ -50,6 +45,7 @@ class Conclusion:
 def conclude(
     population: Population,
     problem: Problem,
+    measured: Problem,
     completions: Sequence[Completion],
     evaluator: Evaluator,
     mapper: Mapper,
@@ -59,7 +55,7 @@ def conclude(
 ) -> Conclusion:
     """The conclusion from the candidates of a search. The paper's criterion chooses by its objective alone.
 
-    `mapper` maps fits, `spread` predictions.
+    `measured` is the problem before it was condensed. `mapper` maps fits, `spread` predictions.
     """
     selection, growth = settings.selection, None
     best_ones = finalists(population, evaluator, mapper, selection, languages)
@@ -85,15 +81,20 @@ def conclude(
     def accept(candidate: Candidate) -> bool:
         return confirmed(candidate, problem, targets[candidate.skeleton.frame], selection)
 
-    def handicap(candidate: Candidate) -> float:
-        return handicap_of(
+    def penalty(candidate: Candidate) -> float:
+        return penalty_of(
             candidate, problem, targets[candidate.skeleton.frame], settings.objective.criterion, selection
         )
 
-    best = choose(best_ones, accept, handicap, selection)
+    best = choose(best_ones, accept, penalty, selection)
     if not by_length:
         equals = [c for c in best_ones if c.objective <= best.objective + selection.indistinguishable]
-        return Conclusion(Decision(best, Trust.UNTESTED, tuple(equals), ()), targets, growth)
+        verdict = verdict_on(best, measured)
+        return Conclusion(Decision(best, tuple(equals), ()), verdict, (), targets, growth)
+
+    def patterned(candidate: Candidate) -> bool:
+        return leaves_pattern(candidate, targets[candidate.skeleton.frame])
+
     tools = Tools(
         lambda candidates: spread(
             lambda c: with_prediction(c, problem, completions, evaluator, settings.prediction), candidates
@@ -101,8 +102,8 @@ def conclude(
         lambda candidates: refined(candidates, evaluator, mapper),
         accept,
         targets[best.skeleton.frame].window,
-        problem.variation,
-        lambda c: leaves_pattern(c, targets[c.skeleton.frame]),
+        measured.variation,
+        patterned,
         lambda c: continues(c, problem, targets[c.skeleton.frame]),
     )
     prediction = settings.prediction
@@ -115,16 +116,18 @@ def conclude(
         # A term may only mend the error of a fitted initial value. (For systems the larger margin was not tried.)
         alone = len(problem.states) == 1
         margin = selection.indistinguishable if alone else selection.bare_mention
-        best = simplest_nested(best_ones, best, margin, handicap)
+        best = simplest_nested(best_ones, best, margin, penalty)
     if best.noise is not None:
         # A drift has few independent values, and terms that follow it look useful.
-        most = best.objective + handicap(best) + selection.correlated
-        near = [c for c in best_ones if c.objective <= most and c.objective + handicap(c) <= most]
+        most = best.objective + penalty(best) + selection.correlated
+        near = [c for c in best_ones if c.objective <= most and c.objective + penalty(c) <= most]
         near.sort(key=lambda c: simplicity(c, prediction))
         best = next((c for c in near if accept(c)), best)
     best = simplest_equal(best_ones, best, problem, targets, evaluator.patient.fit.accuracy, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
-    return Conclusion(without_empty_confirmation(decision, problem, tools, prediction), targets, growth)
+    verdict = verdict_on(decision.best, measured, patterned, prediction)
+    notes = notes_on(decision.best, decision.prediction_front, verdict, measured, growth, prediction)
+    return Conclusion(decision, verdict, notes, targets, growth)
 
 
 class _Growing(NamedTuple):

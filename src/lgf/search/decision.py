@@ -1,4 +1,4 @@
-"""The decision between description length and prediction, and the ladder of equations.
+"""The decision between description length and prediction, and the front of equations by prediction.
 
 The description length chooses, unless the predictions of its choice are refuted, another equation predicts much
 better, or nothing tests the choice and it blows up soon after the record: then the simplest equation whose
@@ -9,14 +9,13 @@ many times better.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from lgf.data.problem import Problem
 from lgf.equation.time_dependence import foreseeable
 from lgf.search.candidate import Candidate, Population
 from lgf.search.prediction import PredictionSettings
+from lgf.search.verdict import is_refuted, is_tested, worthless
 
 
 class Tools(NamedTuple):
@@ -26,73 +25,18 @@ class Tools(NamedTuple):
     refine: Callable[[Sequence[Candidate]], list[Candidate]]  # refits candidates that are no finalists
     accept: Callable[[Candidate], bool]  # the check by an independent solver
     window: tuple[float, float]  # first and last time of the data
-    variation: float  # standard deviation of the data, relative to their root mean square
+    variation: float  # standard deviation of the measured data, relative to their root mean square
     leaves_pattern: Callable[[Candidate], bool] = lambda candidate: False  # whether its residuals are more than noise
     continues: Callable[[Candidate], bool] = lambda candidate: True  # whether it does not blow up after the record
 
 
-class Trust(StrEnum):
-    """What predictions say about the chosen equation."""
-
-    CONFIRMED = "confirmed"  # it predicts what it has not seen to within the noise
-    REFUTED = "refuted"  # it does not: the equation is an approximation
-    UNTESTED = "untested"  # predictions say nothing: too few samples, a random walk, or too little explained
-
-
 @dataclass(frozen=True)
 class Decision:
-    """The chosen candidate, what its predictions say, its equals, and the ladder."""
+    """The chosen candidate, its equals, and the simplest equation at each level of prediction error."""
 
     best: Candidate
-    trust: Trust
     indistinguishable: tuple[Candidate, ...]  # equations that are about as good, the best one among them
-    ladder: tuple[Candidate, ...]
-
-
-def trust_in(
-    candidate: Candidate, settings: PredictionSettings = PredictionSettings(), variation: float = 1.0
-) -> Trust:
-    """Whether the candidate is refuted by its predictions; worthless ones test nothing.
-
-    `variation` is the standard deviation of the data, relative to their root mean square.
-    """
-    prediction = candidate.prediction
-    if prediction is None or math.isnan(prediction.surprise):
-        return Trust.UNTESTED
-    if prediction.surprise <= settings.refuted_above and worthless(candidate, settings, variation):
-        return Trust.UNTESTED
-    return Trust.REFUTED if prediction.surprise > settings.refuted_above else Trust.CONFIRMED
-
-
-def worthless(candidate: Candidate, settings: PredictionSettings, variation: float) -> bool:
-    """Whether the mean of the data would have been a better prediction."""
-    error = None if candidate.prediction is None else candidate.prediction.error
-    return error is not None and error > settings.worthless_above * variation
-
-
-def unexplained(candidate: Candidate, problem: Problem) -> float:
-    """The root mean square of the residuals, in standard deviations of the data."""
-    return math.sqrt(candidate.loss) / max(problem.variation, 1e-12)
-
-
-def without_empty_confirmation(
-    decision: Decision,
-    problem: Problem,
-    tools: Tools,
-    settings: PredictionSettings = PredictionSettings(),
-) -> Decision:
-    """The decision, untested where predictions within the residuals confirm nothing.
-
-    They do not if the residuals are most of the record, if they are much of it and more than noise, or if the record is
-    a random walk.
-    """
-    if decision.trust is not Trust.CONFIRMED:
-        return decision
-    left = unexplained(decision.best, problem)
-    empty = problem.wanders or left > settings.unexplained_above
-    if empty or (left > settings.patterned_above and tools.leaves_pattern(decision.best)):
-        return replace(decision, trust=Trust.UNTESTED)
-    return decision
+    prediction_front: tuple[Candidate, ...]
 
 
 def decide(
@@ -110,27 +54,25 @@ def decide(
     others = [c for c in others if not _among(c, finalists)]
     predicted = tools.predict([best, *(c for c in finalists if c.fit is not best.fit), *others])
     best, rest = predicted[0], iter(predicted[1:])
-    tested = [best if c.fit is best.fit else next(rest) for c in finalists]
-    trust = trust_in(best, settings, tools.variation)
-    everything = [*tested, *rest]
+    predicted_finalists = [best if c.fit is best.fit else next(rest) for c in finalists]
+    everything = [*predicted_finalists, *rest]
     simpler = outdone_by(best, everything, settings)
     if simpler and not (worthless(best, settings, tools.variation) or tools.leaves_pattern(best)):
         simpler = [c for c in simpler if settings.far_outpredicted_above * _error(c) < _error(best)]
-    if trust is not Trust.REFUTED and simpler:
+    if simpler and not is_refuted(best, settings):
         refitted = tools.predict(tools.refine(simpler))
         best = next((c for c in sorted(refitted, key=_error) if tools.accept(c)), best)
-        trust = trust_in(best, settings, tools.variation)
-        tested = [best, *tested]
-    blows_up = trust is Trust.UNTESTED and not tools.continues(best)
-    if trust is not Trust.REFUTED and not blows_up and not outpredicted(best, everything, tools, settings):
+        predicted_finalists = [best, *predicted_finalists]
+    blows_up = not is_tested(best, settings, tools.variation) and not tools.continues(best)
+    if not (is_refuted(best, settings) or blows_up or outpredicted(best, everything, tools, settings)):
         pool = unique([best, *everything])
-        equals = tuple(c for c in tested if c.objective <= best.objective + width)
-        return Decision(best, trust, equals, ladder(pool, best, settings))
-    pool = unique([best, *tested, *tools.predict(tools.refine(others))])
+        equals = tuple(c for c in predicted_finalists if c.objective <= best.objective + width)
+        return Decision(best, equals, prediction_front(pool, best, settings))
+    pool = unique([best, *predicted_finalists, *tools.predict(tools.refine(others))])
     near = sorted(best_predictors(pool, tools, settings), key=lambda c: simplicity(c, settings))
     chosen = next((c for c in near if tools.accept(c)), best)
     equals = tuple(near) if chosen in near else (chosen, *near)
-    return Decision(chosen, trust_in(chosen, settings, tools.variation), equals, ladder(pool, chosen, settings))
+    return Decision(chosen, equals, prediction_front(pool, chosen, settings))
 
 
 def outpredicted(
@@ -216,7 +158,7 @@ def simple_candidates(
     return unique([*front, *first[: settings.n_first_order], *rest])
 
 
-def ladder(
+def prediction_front(
     pool: Sequence[Candidate], best: Candidate, settings: PredictionSettings = PredictionSettings()
 ) -> tuple[Candidate, ...]:
     """The simplest equation at each level of prediction error, simplest first; the chosen one is among them.

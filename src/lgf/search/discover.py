@@ -19,19 +19,20 @@ from lgf.grammar import Grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.conclusion import conclude
-from lgf.search.decision import Trust, trust_in
 from lgf.search.evaluate import Evaluator
 from lgf.search.hidden.coupling import scale_is_free
-from lgf.search.hidden.findings import HiddenFindings, hidden_findings
+from lgf.search.hidden.findings import hidden_findings
 from lgf.search.hidden.orientation import oriented
 from lgf.search.hidden.record import given_starts, widened, with_guessed_path, with_path_of
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
 from lgf.search.noise_model import growth_about_smoothed, reweighted
+from lgf.search.notes import Note
 from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
+from lgf.search.verdict import Verdict, is_refuted
 from lgf.smoothing.complete import Completion, complete
 from lgf.stopping import StopToken
 from lgf.threads import Spread, alone, one_blas_thread
@@ -44,8 +45,9 @@ class Discovery:
     """The result of a search, with its history and settings."""
 
     best: Candidate
-    trust: Trust  # what predictions say about the best equation
-    ladder: tuple[Candidate, ...]  # the simplest equation at each level of prediction error
+    verdict: Verdict  # what predictions say about the best equation
+    notes: tuple[Note, ...]
+    prediction_front: tuple[Candidate, ...]  # the simplest equation at each level of prediction error
     front: tuple[Candidate, ...]
     indistinguishable: tuple[Candidate, ...]  # equations that fit about as well as the best
     history: tuple[Iteration, ...]
@@ -53,7 +55,7 @@ class Discovery:
     completions: tuple[Completion, ...]
     targets: dict[Frame, Target]
     growth: float | None  # of the noise with the signal; None = constant noise
-    hidden: HiddenFindings | None  # on the state that was not measured
+    equivalents: tuple[Candidate, ...]  # systems that differ in the state that was not measured, and in nothing else
     settings: DiscoverySettings
     seed: int
     evaluations: int
@@ -94,7 +96,7 @@ def discover(
     """
     started, stop = time.monotonic(), stop or StopToken()
     stop.limit(settings.search.max_seconds)
-    problem = condensed(problem, settings.condensation)
+    measured, problem = problem, condensed(problem, settings.condensation)
     frames = problem.frames
     completions = _completions(problem, settings, spread)
     growth = None
@@ -146,7 +148,7 @@ def discover(
             return True
         part = searched.problem, searched.completions, searched.evaluator
         predicted = with_prediction(candidate, *part, settings.prediction)
-        return trust_in(predicted, settings.prediction) is Trust.REFUTED
+        return is_refuted(predicted, settings.prediction)
 
     if schedule:
         search(searched.evaluator, schedule, settings.search, population, mapper, record, doubtful, stop)
@@ -164,20 +166,24 @@ def discover(
         completions = with_path_of(population.best()[0], frames[-1], completions, targets, problem.hidden[0])
         targets = {frame: make_target(problem, frame, completions, accuracy=accuracy) for frame in frames}
         evaluator = replace(evaluator, targets=targets)
-    conclusion = conclude(population, problem, completions, evaluator, mapper, spread, [*languages, *systems], settings)
-    decision, hidden = conclusion.decision, None
-    equals = decision.indistinguishable
+    conclusion = conclude(
+        population, problem, measured, completions, evaluator, mapper, spread, [*languages, *systems], settings
+    )
+    decision, notes = conclusion.decision, conclusion.notes
+    equals, equivalents = decision.indistinguishable, ()
     if problem.hidden:
-        hidden = hidden_findings(
+        hidden_notes, equivalents = hidden_findings(
             decision.best, equals, conclusion.targets[frames[-1]], known[0][1], given_starts(problem),
             evaluator.patient.fit, settings.hidden.findings,
         )  # fmt: skip
-        same = {c.skeleton.structure for c in hidden.equivalents}
+        notes = [*notes, *hidden_notes]
+        same = {c.skeleton.structure for c in equivalents}
         equals = tuple(c for c in equals if c.skeleton.structure not in same)
     return Discovery(
         best=decision.best,
-        trust=decision.trust,
-        ladder=decision.ladder,
+        verdict=conclusion.verdict,
+        notes=tuple(notes),
+        prediction_front=decision.prediction_front,
         front=tuple(population.front()),
         indistinguishable=equals,
         history=tuple(history),
@@ -185,7 +191,7 @@ def discover(
         completions=completions,
         targets=dict(conclusion.targets),
         growth=growth if conclusion.growth is None else conclusion.growth,
-        hidden=hidden,
+        equivalents=equivalents,
         settings=settings,
         seed=seed,
         evaluations=history[-1].evaluations if history else len(population),

@@ -96,7 +96,7 @@ class Evaluator:
             target.floor(self.fit.accuracy), self.objective,
             column_losses(fit, target, proposal.shooting), self.fit.gate or 0.0,
         )  # fmt: skip
-        if stability is not None and stability.verdict.contradicts(self.knowledge.stable):
+        if stability is not None and stability.kind.contradicts(self.knowledge.stable):
             value += self.objective.contradiction * target.n_samples  # ranks it below candidates that fit about as well
         return Candidate(proposal, fit, complexity + target.n_unknown, value, stability)
 

@@ -43,7 +43,7 @@ class SelectionSettings:
     dear_above: Count = 15_000  # steps of the best fit; there are then half as many finalists
     simplification: SimplifySettings = SimplifySettings()
     rounding: RoundSettings = RoundSettings()
-    bare_mention: Weight = 2.0  # handicap of an equation that contains t
+    bare_mention: Weight = 2.0  # penalty of an equation that contains t
     indistinguishable: Weight = 6.0  # largest difference that the data cannot resolve
     correlated: Weight = 10.0  # the same if the residuals are correlated in time
     same: Positive = 0.01  # relative difference below which two trajectories are equal
@@ -219,25 +219,25 @@ def steady(
 def choose(
     candidates: Sequence[Candidate],
     accept: Callable[[Candidate], bool],
-    handicap: Callable[[Candidate], float] = lambda candidate: 0.0,
+    penalty: Callable[[Candidate], float] = lambda candidate: 0.0,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
     """The acceptable candidate of smallest objective.
 
-    The handicap is added to a candidate's objective. If none of the first few is acceptable, the first is chosen.
+    The penalty is added to a candidate's objective. If none of the first few is acceptable, the first is chosen.
     """
-    ranked = sorted(candidates, key=lambda c: c.objective + handicap(c))
+    ranked = sorted(candidates, key=lambda c: c.objective + penalty(c))
     return next((c for c in ranked[: settings.most_checked] if accept(c)), ranked[0])
 
 
-def handicap_of(
+def penalty_of(
     candidate: Candidate,
     problem: Problem,
     target: Target,
     criterion: Criterion,
     settings: SelectionSettings = SelectionSettings(),
 ) -> float:
-    """The handicap of the candidate, in units of description length; 0 under the paper's criterion.
+    """The penalty of the candidate, in units of description length; 0 under the paper's criterion.
 
     An equation is penalised if it is too sensitive to its initial state, or if it contains t: over one record a term in
     t can replace any smooth term, but it is wrong from another initial state.

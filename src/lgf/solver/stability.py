@@ -3,7 +3,7 @@
 Stability is a property of the unforced system, so inputs are ignored. For an explicit autonomous system the
 equilibria are the rest states, and the eigenvalues of the Jacobian of the first-order form decide. In all other cases
 (explicit time, several branches, eigenvalues on the imaginary axis, no equilibrium in reach) trajectories from sampled
-states must stay bounded.
+states must stay bounded. So they must where no equilibrium attracts: then there is a limit cycle, or chaos.
 """
 
 from dataclasses import dataclass, replace
@@ -21,27 +21,32 @@ from lgf.solver.program import CompiledSkeleton, compile_skeleton
 from lgf.solver.solve import STATUSES, solve
 
 
-class Verdict(StrEnum):
-    """The three verdicts."""
+class StabilityKind(StrEnum):
+    """What becomes of the unforced system."""
 
     STABLE = "stable"
+    BOUNDED = "bounded"  # no equilibrium attracts, but trajectories stay bounded, as on a limit cycle or in chaos
     UNSTABLE = "unstable"
     UNKNOWN = "unknown"
 
     def contradicts(self, known: bool | None) -> bool:
-        """Whether the verdict contradicts the known stability."""
-        return (known is True and self is Verdict.UNSTABLE) or (known is False and self is Verdict.STABLE)
+        """Whether it contradicts the known stability; a limit cycle does not, whatever is known."""
+        return (known is True and self is StabilityKind.UNSTABLE) or (known is False and self is StabilityKind.STABLE)
 
 
 @dataclass(frozen=True)
 class Stability:
-    """A verdict and its reason in one sentence."""
+    """The kind of stability and its reason in one sentence."""
 
-    verdict: Verdict
+    kind: StabilityKind
     reason: str
 
     def __bool__(self) -> bool:
-        return self.verdict is Verdict.STABLE
+        return self.kind is StabilityKind.STABLE
+
+
+_FOLDS = 20.0  # e-folding times of the slowest instability after which a trajectory that runs away is far
+_LONGER = 5  # times as many steps for that
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def assess(
     or of all, `window` the time of interest, and `box` [n, 2] the range from which trajectories start (if not given, up
     to the size, of both signs).
 
-    >>> assess(System.read("u'' = -u' - 4*u")).verdict.value, assess(System.read("u'' - u = 0")).verdict.value
+    >>> assess(System.read("u'' = -u' - 4*u")).kind.value, assess(System.read("u'' - u = 0")).kind.value
     ('stable', 'unstable')
     """
     free = replace(system, formulas=tuple((name, ZERO) for name in system.frame.inputs))
@@ -80,14 +85,17 @@ def assess(
     least = min(rests, key=lambda rest: rest.leading)
     if least.leading < -1e-6:
         return Stability(
-            Verdict.STABLE,
+            StabilityKind.STABLE,
             f"all eigenvalues at the equilibrium {least} have negative real part (largest {least.leading:.3g}).",
         )
     if least.leading > 1e-6:
-        return Stability(
-            Verdict.UNSTABLE,
-            f"every equilibrium has an eigenvalue with positive real part ({least}: {least.leading:.3g}).",
-        )
+        why = f"every equilibrium has an eigenvalue with positive real part ({least}: {least.leading:.3g})"
+        t = np.linspace(window[0], max(window[1], window[0] + _FOLDS / least.leading), 201)
+        long = replace(settings, max_steps=_LONGER * settings.max_steps)
+        grown, _, done = _growth(free, compiled, sizes, t, long, box, 1.0)
+        if done.all() and not grown.any():
+            return Stability(StabilityKind.BOUNDED, f"{why}, but all sampled trajectories stayed bounded.")
+        return Stability(StabilityKind.UNSTABLE, f"{why}.")
     return _by_trajectories(free, compiled, sizes, window, settings, box, "eigenvalues lie on the imaginary axis")
 
 
@@ -100,14 +108,38 @@ def _by_trajectories(
     box: ArrayLike | None,
     why: str,
 ) -> Stability:
-    """The verdict from eight trajectories of the unforced system that start at sampled states of this size."""
+    """The kind from eight trajectories of the unforced system that start at sampled states of this size."""
     t = np.linspace(*window, 201)
+    # From a small population within the data, growth up to the size of the data is no instability.
+    grown, size, done = _growth(system, compiled, sizes, t, settings, box, 0.0 if box is None else 1.0)
+    if grown.any():
+        return Stability(StabilityKind.UNSTABLE, f"{why}; {int(grown.sum())} of {LANES} sampled trajectories grew.")
+    if done.sum() >= LANES // 2:
+        early = size[: len(t) // 4][:, done].max(axis=0)
+        late = size[3 * len(t) // 4 :][:, done].max(axis=0)
+        word = "decayed" if np.all(late < 0.9 * early) else "stayed bounded"
+        return Stability(StabilityKind.STABLE, f"{why}; {int(done.sum())} of {LANES} sampled trajectories {word}.")
+    return Stability(StabilityKind.UNKNOWN, f"{why}; most sampled trajectories could not be followed.")
+
+
+def _growth(
+    system: System,
+    compiled: CompiledSkeleton,
+    sizes: np.ndarray,
+    t: np.ndarray,
+    settings: StabilitySettings,
+    box: ArrayLike | None,
+    least: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(has grown [lane], size of the largest state [N, lane], was followed [lane]) of trajectories from sampled states.
+
+    A trajectory that ends below `least` times the sizes has not grown.
+    """
     draws = np.random.default_rng(0).uniform(-1.0, 1.0, (compiled.flow.n, LANES))
-    if box is None:
-        starts, least = sizes[:, None] * draws, 0.0
-    else:  # from a small population within the data, growth up to the size of the data is no instability
+    starts = sizes[:, None] * draws
+    if box is not None:
         low, high = np.asarray(box, float).T[:, :, None]
-        starts, least = 0.5 * (low + high + (high - low) * draws), 1.0
+        starts = 0.5 * (low + high + (high - low) * draws)
     limit = 1e3 * settings.growth * float(sizes.max())
     if compiled.flow.degree == 1:
         y, status = _lanes(compiled, np.asarray(system.values, float), starts, t, sizes, limit, settings.max_steps)
@@ -121,14 +153,7 @@ def _by_trajectories(
     grown = (status == BLEW_UP) | (
         done & (size[-1] > settings.growth * np.maximum(np.abs(starts / sizes[:, None]).max(axis=0), least))
     )
-    if grown.any():
-        return Stability(Verdict.UNSTABLE, f"{why}; {int(grown.sum())} of {LANES} sampled trajectories grew.")
-    if done.sum() >= LANES // 2:
-        early = size[: len(t) // 4][:, done].max(axis=0)
-        late = size[3 * len(t) // 4 :][:, done].max(axis=0)
-        word = "decayed" if np.all(late < 0.9 * early) else "stayed bounded"
-        return Stability(Verdict.STABLE, f"{why}; {int(done.sum())} of {LANES} sampled trajectories {word}.")
-    return Stability(Verdict.UNKNOWN, f"{why}; most sampled trajectories could not be followed.")
+    return grown, size, done
 
 
 def _lanes(

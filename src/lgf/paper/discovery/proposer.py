@@ -79,7 +79,7 @@ class FlowProposer:
             self._target = float(np.quantile(scores, self._settings.quantile))
         known = self._languages[0].stable
         if self._settings.stability and known is not None:
-            assessed = [(codes, c.stability.verdict) for c, codes in coded if c.stability is not None]
+            assessed = [(codes, c.stability.kind) for c, codes in coded if c.stability is not None]
             agrees = np.array([not verdict.contradicts(known) for _, verdict in assessed], int)
             self._stability_learned = len(assessed) >= self._settings.least and 0 < agrees.mean() < 1
             if self._stability_learned:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lgf.data.row_knowledge import RowKnowledge
+from lgf.equation.dimensions import scalable
 from lgf.expression.frame import Frame, Variable
-from lgf.expression.tree import ONE, ZERO, Expression, T, factors, mul, polynomial, summands
+from lgf.expression.tree import ONE, ZERO, Expression, T, factors, mul, polynomial
 from lgf.language.row_language import RowTerm
 from lgf.language.system_language import SystemLanguage
 
@@ -105,9 +106,5 @@ def scale_is_free(known: RowKnowledge, given: Iterable[float]) -> bool:
     for relation in known.relations:
         if any(row == hidden or degree(term, y) for row, term in (relation.left, relation.right)):
             return False
-    for row, right in known.rights.items():
-        for summand in summands(right):
-            has_constant = any(f.head == "constant" for f in factors(summand))
-            if not has_constant and degree(summand, y) != (1 if row == hidden else 0):
-                return False
-    return True
+    name, highest = known.frame.names[hidden], known.frame.highest
+    return all(scalable(name, {highest[row]: right}) for row, right in known.rights.items())

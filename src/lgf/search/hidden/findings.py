@@ -1,4 +1,4 @@
-"""What a record says about a hidden state, and what it does not, in sentences."""
+"""What a record says about a hidden state, and what it does not: notes and exact equivalents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,17 +14,9 @@ from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.equivalents import EquivalenceSettings, equivalents_of
+from lgf.search.notes import Note, NoteKind
 from lgf.search.prediction import unknowns_at
 from lgf.settings.ranges import Positive
-
-
-@dataclass(frozen=True)
-class HiddenFindings:
-    """The sentences on a hidden state, and the systems that are exactly equivalent to the chosen one."""
-
-    state: str
-    sentences: tuple[str, ...]
-    equivalents: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,50 +36,33 @@ def hidden_findings(
     given: Sequence[float],
     fit: FitSettings,
     settings: FindingSettings = FindingSettings(),
-) -> HiddenFindings:
-    """The findings on the hidden state of the chosen system; `near` are the others that fit about as well."""
+) -> tuple[list[Note], tuple[Candidate, ...]]:
+    """(notes on the hidden state of the chosen system, the systems that are exactly equivalent to it).
+
+    `near` are the others that fit about as well.
+    """
     assert known.hidden is not None
     name = known.frame.names[known.hidden]
     measured = _listed([n for n in known.frame.names if n != name])
-    sentences = [f"{name} was not measured: its path is inferred from {measured} through the equations."]
+    notes = [Note(NoteKind.HIDDEN, name, {"measured": measured})]
     ratio = float(np.sqrt(best.loss / target.noise_loss))
     if ratio > settings.unexplained:
-        sentences.append(
-            f"One hidden state does not explain the record: the best system leaves {ratio:.0f} times the noise; do not "
-            f"use it. The system may have more states: measure another one."
-        )
+        notes.append(Note(NoteKind.HIDDEN_UNEXPLAINED, name, {"ratio": ratio}))
     equivalents = tuple(equivalents_of(best, near, target, fit, settings.equivalence))
-    free = scale_is_free(known, given)
-    if free:
-        sentences.append(
-            f"The scale of {name} is not determined: {name} may be multiplied by any number. The coefficient that sets "
-            "it is a power of ten that was chosen, not fitted."
-        )
+    if scale_is_free(known, given):
+        notes.append(Note(NoteKind.FREE_SCALE, name))
     if _is_linear(best):
-        sentences.append(
-            f"The equations are linear, and for every number a the hidden state {name} + a {measured} obeys linear "
-            "equations too: the record determines the eigenvalues only, and no single coefficient. This is the form "
-            "with the fewest constants."
-        )
+        notes.append(Note(NoteKind.LINEAR, name, {"measured": measured}))
     elif equivalents:
-        sentences.append(
-            f"{_count(len(equivalents))} with another {name} exactly the same {measured}, so no measurement of "
-            f"{measured} can tell them apart; values of {name} mean something only if you know which form holds."
-        )
+        notes.append(Note(NoteKind.EQUIVALENTS, name, {"number": len(equivalents), "measured": measured}))
     rivals = len({c.skeleton.structure for c in near} - {c.skeleton.structure for c in (best, *equivalents)})
     if rivals:
-        fit_as_well = "1 other system fits" if rivals == 1 else f"{rivals} other systems fit"
-        sentences.append(
-            f"{fit_as_well} about as well, each with a path of {name} of its own: the record does not decide between "
-            f"them. Say what you know, such as populations or a conserved sum, or measure {name}."
-        )
+        notes.append(Note(NoteKind.RIVALS, name, {"number": rivals}))
     left_open = undetermined(best, target, fit, settings.undetermined)
     if left_open:
-        sentences.append(
-            f"The record leaves {left_open} of the {best.skeleton.n_constants + target.n_unknown} constants and "
-            "initial values open: they can be changed together without any effect on what is measured."
-        )
-    return HiddenFindings(name, tuple(sentences), equivalents)
+        unknowns = best.skeleton.n_constants + target.n_unknown
+        notes.append(Note(NoteKind.OPEN_DIRECTIONS, name, {"number": left_open, "unknowns": unknowns}))
+    return notes, equivalents
 
 
 def undetermined(best: Candidate, target: Target, fit: FitSettings, below: float) -> int:
@@ -108,10 +83,6 @@ def _is_linear(candidate: Candidate) -> bool:
     return len(frame.states) == 2 and all(
         len(factors(term_of(s))) == 1 and term_of(s) in symbols for _, s in rows_of(candidate.skeleton)
     )
-
-
-def _count(n: int) -> str:
-    return "One other system gives" if n == 1 else f"{n} other systems give"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import { finding } from "./columns.js";
 import { phasePortrait } from "../portrait.js";
 
 const LONGER = [["30", "30 seconds"], ["60", "1 minute"], ["300", "5 minutes"], ["900", "15 minutes"], ["3600", "1 hour"]];
-const VERDICTS = { confirmed: "good", refuted: "error", untested: "note" };
+const VERDICTS = { confirmed: "good", refuted: "error", inconclusive: "note" };
 const FILES = {
   "equation.tex": "LaTeX",
   "equation.py": "Python",
@@ -49,7 +49,7 @@ export default function result(page, facts, reload) {
       other,
       h("div", { class: "equation" }, math(equation.math, true)),
       selected === chosen && h("p", { class: `finding ${VERDICTS[view.trust]}` }, view.verdict),
-      selected === chosen && view.residuals.map((sentence) => h("p", {}, sentence)),
+      selected === chosen && view.notes.map((sentence) => h("p", {}, sentence)),
       h("p", {}, selected === chosen ? view.summary : `Error ${equation.error_text} of the signal.`),
       h(
         "div",
@@ -165,10 +165,10 @@ export default function result(page, facts, reload) {
         "div",
         {},
         constants,
-        h("section", { "aria-labelledby": "equals" }, h("h2", { id: "equals" }, "What the data cannot tell apart"), h("p", {}, view.alternatives), view.hidden.map((sentence) => h("p", {}, sentence)), equals.length > 0 && equationTable(equals, "Equations that fit about as well")),
+        h("section", { "aria-labelledby": "equals" }, h("h2", { id: "equals" }, "What the data cannot tell apart"), h("p", {}, view.alternatives), equals.length > 0 && equationTable(equals, "Equations that fit about as well")),
       ),
     ),
-    steps.length > 1 && h("section", { "aria-labelledby": "ladder" }, h("h2", { id: "ladder" }, "The ladder: the simplest equation at each level of prediction"), equationTable(steps, "Equations by simplicity, each predicting better than all before it")),
+    steps.length > 1 && h("section", { "aria-labelledby": "prediction-front" }, h("h2", { id: "prediction-front" }, "The simplest equation at each level of prediction"), equationTable(steps, "Equations by simplicity, each predicting better than all before it")),
     h("section", { "aria-labelledby": "front" }, h("h2", { id: "front" }, "Simpler and more accurate equations"), h("div", { class: "two wide-right" }, front.element, equationTable(numbered.filter(([e]) => e.front), "Equations by length"))),
     h("section", { "aria-labelledby": "measure" }, h("h2", { id: "measure" }, "What to measure next"), nextExperiment(facts, nextPlots)),
     h("section", { "aria-labelledby": "take" }, h("h2", { id: "take" }, "Take it with you"), takeaways(facts)),

@@ -1,0 +1,170 @@
+"""Every sentence on a result: the verdict, the notes, and what tables leave out. All doors take theirs from here."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lgf.expression.print import format_number
+from lgf.report.constants import varying_terms
+from lgf.report.percentages import percentage
+from lgf.runs.request import Run
+from lgf.search.candidate import Candidate
+from lgf.search.notes import Note, NoteKind
+from lgf.search.verdict import Reason, Verdict
+
+Values = Mapping[str, Any]
+
+_VERDICTS: Mapping[Reason, str] = {
+    Reason.PREDICTS: "Confirmed: it predicts {tested} to within the noise and its own error bars ({off}).",
+    Reason.PREDICTS_WITHIN_WIDE_ERRORS: (
+        "Confirmed by a weak test: it predicts {tested} to within the noise and its own error bars, which are wide "
+        "({off})."
+    ),
+    Reason.MISSES: (
+        "Refuted: it misses {tested} by more than the noise ({off}). It is an approximation, the simplest of those "
+        "tried that predict about as well as the best; do not quote it as the law behind the data."
+    ),
+    Reason.NOT_TESTED: "Inconclusive: the criterion that chose the equation makes no predictions.",
+    Reason.UNSOLVED: "Inconclusive: no equation was found that can be solved over the whole record.",
+    Reason.CHAOS: ("Inconclusive: small errors grow so fast, as in chaos, that no part of the record tells the rest."),
+    Reason.FEW_SAMPLES: (
+        "Inconclusive: there are too few samples to see whether the equation predicts what its fit did not see."
+    ),
+    Reason.RANDOM_WALK: (
+        "Inconclusive: the record moves like a random walk, and of a random walk any equation predicts as little as "
+        "this one."
+    ),
+    Reason.UNEXPLAINED: (
+        "Inconclusive: the equation leaves {left} of the record's variation unexplained, so predictions within such "
+        "residuals confirm nothing."
+    ),
+    Reason.PATTERN: (
+        "Inconclusive: the equation leaves {left} of the record's variation unexplained, and that is more than noise: "
+        "it has a pattern. Something is missing in the equation or wrong in the data."
+    ),
+    Reason.UNDETERMINED: (
+        "Inconclusive: fitted to a part of the data only, the constants are too uncertain to predict the rest ({off})."
+    ),
+}
+
+
+def verdict_sentence(verdict: Verdict) -> str:
+    """What predictions say about the chosen equation."""
+    values = verdict.values
+    tested = [
+        what for name, what in (("forecast", "later samples"), ("left_out", "left-out experiments")) if name in values
+    ]
+    return _VERDICTS[verdict.reason].format(
+        tested=" and ".join(tested),
+        off=f"off by {percentage(values['error'])} of their size" if "error" in values else "",
+        left=percentage(values["unexplained"]) if "unexplained" in values else "",
+    )
+
+
+_NOTES: Mapping[NoteKind, Callable[[str, Values], str]] = {
+    NoteKind.BETTER_FORECAST: lambda equation, v: (
+        f"In these predictions {equation} is better (off by {percentage(v['error'])}); more data would decide."
+    ),
+    NoteKind.CORRELATED_RESIDUALS: lambda _, v: (
+        f"The residuals are not white noise: {percentage(v['share'])} of their variance is correlated over about "
+        f"{format_number(v['time'])} units of time. The equation is an approximation at the {percentage(v['error'])} "
+        "level; the error bars allow for it."
+    ),
+    NoteKind.PIECES: lambda _, v: (
+        f"The error is that of {v['pieces']} pieces of the record, each solved from a start of its own; no solution "
+        "from the first sample alone was found that follows all of it as well."
+    ),
+    NoteKind.TENFOLD_GROWTH: lambda _, v: (
+        f"Small errors grow tenfold about every {v['time']:.2g} units of time, as in chaos: forecasts hold for a few "
+        "times as long and no longer, however good the equations are."
+    ),
+    NoteKind.NOISE_GROWS: lambda *_: "The noise grows with the signal, so large values count less in the fit.",
+    NoteKind.VARIES: lambda term, v: (
+        f"The constant C of {term} differs between experiments: mean {format_number(v['mean'])}, standard deviation "
+        f"{format_number(v['deviation'])}."
+    ),
+    NoteKind.HIDDEN: lambda name, v: (
+        f"{name} was not measured: its path is inferred from {v['measured']} through the equations."
+    ),
+    NoteKind.HIDDEN_UNEXPLAINED: lambda _, v: (
+        f"One hidden state does not explain the record: the best system leaves {v['ratio']:.0f} times the noise; do "
+        "not use it. The system may have more states: measure another one."
+    ),
+    NoteKind.HIDDEN_UNEXPLAINED_EXPERIMENTS: lambda _, v: (
+        f"One hidden state, with constants that are the same in all experiments, does not explain the record: the best "
+        f"system leaves {v['ratio']:.0f} times the noise; do not use it. Say which constant may differ between "
+        "experiments, or measure another state."
+    ),
+    NoteKind.FREE_SCALE: lambda name, _: (
+        f"The scale of {name} is not determined: {name} may be multiplied by any number. The coefficient that sets it "
+        "is a power of ten that was chosen, not fitted."
+    ),
+    NoteKind.LINEAR: lambda name, v: (
+        f"The equations are linear, and for every number a the hidden state {name} + a {v['measured']} obeys linear "
+        "equations too: the record determines the eigenvalues only, and no single coefficient. This is the form with "
+        "the fewest constants."
+    ),
+    NoteKind.EQUIVALENTS: lambda name, v: (
+        f"{_systems(v['number'], 'gives', 'give')} with another {name} exactly the same {v['measured']}, so no "
+        f"measurement of {v['measured']} can tell them apart; values of {name} mean something only if you know which "
+        "form holds."
+    ),
+    NoteKind.RIVALS: lambda name, v: (
+        f"{_systems(v['number'], 'fits', 'fit')} about as well, each with a path of {name} of its own: the record does "
+        f"not decide between them. Say what you know, such as populations or a conserved sum, or measure {name}."
+    ),
+    NoteKind.OPEN_DIRECTIONS: lambda _, v: (
+        f"The record leaves {v['number']} of the {v['unknowns']} constants and initial values open: they can be "
+        "changed together without any effect on what is measured."
+    ),
+}
+
+
+def note_sentence(note: Note) -> str:
+    """The note in words."""
+    return _NOTES[note.kind](note.subject, note.values)
+
+
+def _systems(n: int, one: str, several: str) -> str:
+    return f"One other system {one}" if n == 1 else f"{n} other systems {several}"
+
+
+def sentences(run: Run) -> list[str]:
+    """The verdict and all notes."""
+    return [verdict_sentence(run.verdict), *map(note_sentence, run.notes)]
+
+
+def prediction_front_rows(run: Run) -> list[dict[str, Any]]:
+    """The prediction front as table rows, simplest first: equation, error in sample and of predictions, whether chosen.
+
+    `varying` has the terms whose constant differs between experiments.
+    """
+    return [
+        {
+            "equation": str(run.display_system(c)),
+            "constants": len(c.fit.values),
+            "varying": varying_terms(c),
+            "error": c.loss**0.5,
+            "prediction": None if c.prediction is None else c.prediction.error,
+            "chosen": is_best(run, c),
+        }
+        for c in run.prediction_front
+    ]
+
+
+def is_best(run: Run, candidate: Candidate) -> bool:
+    """Whether the candidate is the chosen one."""
+    best = run.best
+    varying = [v.constant for v in best.fit.sharing.varying]
+    return candidate.skeleton.structure == best.skeleton.structure and varying == [
+        v.constant for v in candidate.fit.sharing.varying
+    ]
+
+
+def shortened_front(run: Run, most: int = 5) -> list[dict[str, Any]]:
+    """At most this many steps of the prediction front around the chosen one."""
+    rows = prediction_front_rows(run)
+    if len(rows) <= most:
+        return rows
+    at = next((i for i, row in enumerate(rows) if row["chosen"]), len(rows) - 1)
+    first = min(max(at - most + 2, 0), len(rows) - most)
+    return rows[first : first + most]
