@@ -26,6 +26,7 @@ COMMANDS = {
     "cost": ("cost", "how seconds and memory grow with samples, states, experiments and workers"),
     "giving-up": ("giving_up", "are true structures lost because a fit gives up early?"),
     "odebench": ("odebench_protocol", "all 63 systems of ODEBench by its own protocol"),
+    "llmode": ("llmode", "the 91 systems of LLM-ODE by its own protocol"),
     "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),
     "release": ("releases", "run a command by released versions, or by several versions in turn"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
