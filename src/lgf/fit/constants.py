@@ -108,9 +108,9 @@ def fit_constants(
 
 def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: float | None = None) -> ConstantFit:
     """The result of the last stage, in the terms of the skeleton and of the experiments."""
-    target, settings = fitting.target, fitting.settings
+    target = fitting.target
     n_free, mean = fitting.layout.n_free, fitting.layout.mean
-    floor = target.floor(settings.accuracy)
+    floor = target.floor
     random = 0.0
     if sharing.varying and np.isfinite(result.loss):
         fitting, result, random = _with_distributions(fitting, sharing, result, floor)

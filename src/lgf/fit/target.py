@@ -13,6 +13,9 @@ from lgf.solver.forcing import Forcing
 from lgf.solver.kernels.trajectory_fit import Record
 from lgf.solver.program import Formulas
 
+FINEST = 1e-8  # relative tolerance of the most accurate solutions: a record without noise asks for them
+LEAST_ERROR = 10.0 * FINEST  # their relative error; no loss is trusted below its square
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -70,12 +73,14 @@ class Target:
             most = max(most, int(np.count_nonzero(np.diff(above, axis=1), axis=1).max()))
         return most / 2
 
-    def floor(self, accuracy: float) -> float:
-        """The loss due to the rounding of the data and to solutions of this relative error alone."""
-        return accuracy**2 + self._rounding_loss
+    @property
+    def floor(self) -> float:
+        """The loss that the rounding of the data and the most accurate solutions leave; the same for all equations."""
+        return LEAST_ERROR**2 + self.rounding_loss
 
     @cached_property
-    def _rounding_loss(self) -> float:
+    def rounding_loss(self) -> float:
+        """The loss due to the rounding of the data alone."""
         return float(np.sum(self.record.weight * np.nan_to_num(self.rounding) ** 2))
 
     @cached_property

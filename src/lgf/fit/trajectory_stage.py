@@ -1,5 +1,6 @@
 """The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, with growing windows and restarts."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ from lgf.equation.skeleton import Skeleton
 from lgf.fit.segments import Shooting, joined, segmented
 from lgf.fit.settings import FitSettings, Fitting, StageResult, error_of_solutions, make_fitting, segment_budget
 from lgf.fit.sharing import Sharing
-from lgf.fit.target import Target
+from lgf.fit.target import FINEST, Target
 from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import LANES
 from lgf.solver.kernels.simplex import search_simplex
@@ -20,6 +21,9 @@ _GROW_ABOVE = 0.5  # the relative loss above which it has failed
 _FAR = 10.0  # above this many times the loss of the noise alone
 _FAR_TOLERANCE = 0.05  # a fit stops at this rate of improvement
 _FAR_IN_SEGMENTS = 20.0  # as _FAR
+_TRUSTED = 100.0  # times the squared error of solutions: a loss above is that of the equation
+_FINER = 1e-2  # the next tolerance of the solver
+_RTOL_OF_ATOL = 1e-7  # below, the absolute tolerance falls with the relative one
 
 
 def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> StageResult:
@@ -27,6 +31,11 @@ def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> S
 
     Until a fit comes near the noise, solutions are coarse.
     """
+    search = _search(fitting, 1.0, fitting.settings.rtol, np.inf, _budget(fitting))
+    return _sharpened(fitting, _best_of_windows(fitting, starts, rescue), search)
+
+
+def _best_of_windows(fitting: Fitting, starts: np.ndarray, rescue: bool) -> StageResult:
     settings, persistence = fitting.settings, fitting.settings.persistence
     if not rescue:
         return _on_windows(fitting, starts, (1.0,), settings.rtol)
@@ -43,6 +52,25 @@ def levenberg_marquardt(fitting: Fitting, starts: np.ndarray, rescue: bool) -> S
     return best
 
 
+def _sharpened(fitting: Fitting, result: StageResult, search: Search) -> StageResult:
+    """The result under solutions so accurate that its loss is that of the equation rather than of the solver.
+
+    A record without noise tells equations apart by losses far below the error of usual solutions.
+    """
+    rounding, windows = fitting.target.rounding_loss, fitting.target.windows()
+    while search.rtol > FINEST:
+        error = error_of_solutions(search.rtol) ** 2
+        if max(result.loss, rounding) > _TRUSTED * error:
+            break
+        rtol = max(_FINER * search.rtol, FINEST)
+        more = (search.rtol / rtol) ** 0.2  # the solver's order is 5
+        steps = math.ceil(more * search.max_steps), math.ceil(more * search.budget)
+        search = search._replace(rtol=rtol, max_steps=steps[0], budget=steps[1], leave_above=np.inf)
+        finer = _fitted(fitting, result.x[None, :], windows, search)
+        result = finer._replace(evaluations=result.evaluations + finer.evaluations, steps=result.steps + finer.steps)
+    return result
+
+
 def _refined(fitting: Fitting, results: Sequence[StageResult]) -> StageResult:
     """The best of the results, refined with accurate solutions if it is near the noise; with the steps of all."""
     settings, best = fitting.settings, min(results, key=lambda f: f.loss)
@@ -57,8 +85,7 @@ def _on_windows(
     fitting: Fitting, starts: np.ndarray, fractions: tuple[float, ...], rtol: float, leave_above: float = np.inf
 ) -> StageResult:
     """The result on windows that grow to the whole record, each started from the result of the one before."""
-    settings = fitting.settings
-    budget = settings.steps_per_fit if fitting.compiled.flow.degree == 1 else settings.steps_per_fit // 4
+    settings, budget = fitting.settings, _budget(fitting)
     results: list[StageResult] = []
     for fraction in fractions:
         results.append(on_window(fitting, starts, fraction, rtol, leave_above, budget))
@@ -69,6 +96,11 @@ def _on_windows(
             break
     evaluations, steps = sum(f.evaluations for f in results), sum(f.steps for f in results)
     return results[-1]._replace(evaluations=evaluations, steps=steps)
+
+
+def _budget(fitting: Fitting) -> int:
+    """The steps of a fit; implicit equations take longer, so they have fewer."""
+    return fitting.settings.steps_per_fit // (1 if fitting.compiled.flow.degree == 1 else 4)
 
 
 def on_window(
@@ -128,6 +160,8 @@ def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -
 
 def _fitted(fitting: Fitting, starts: np.ndarray, windows: np.ndarray, search: Search) -> StageResult:
     flow, record, limits = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
+    if search.rtol < _RTOL_OF_ATOL:
+        record = record._replace(atol=record.atol * (search.rtol / _RTOL_OF_ATOL))
     starts = np.ascontiguousarray(starts)  # of another layout the kernel would be compiled again
     return StageResult(*fit_trajectory(flow, record, fitting.unknowns, windows, starts, *limits, search))
 
@@ -186,7 +220,7 @@ def _in_segments(fitting: Fitting, x: np.ndarray) -> StageResult:
         hopeless_loss=np.inf,
         budget=budget.steps_per_fit,
     )
-    return _fitted(fitting, x[None, :], target.windows(), search)
+    return _sharpened(fitting, _fitted(fitting, x[None, :], target.windows(), search), search)
 
 
 def _length(target: Target, result: StageResult) -> float:

@@ -123,7 +123,7 @@ def conclude(
         near = [c for c in best_ones if c.objective <= most and c.objective + penalty(c) <= most]
         near.sort(key=lambda c: simplicity(c, prediction))
         best = next((c for c in near if accept(c)), best)
-    best = simplest_equal(best_ones, best, problem, targets, evaluator.patient.fit.accuracy, selection)
+    best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
     verdict = verdict_on(decision.best, measured, patterned, prediction)
     notes = notes_on(decision.best, decision.prediction_front, verdict, measured, growth, prediction)

@@ -142,7 +142,7 @@ def discover(
         Without noise many equations explain a record, few simply.
         """
         target = searched.evaluator.targets[candidate.skeleton.frame]
-        if candidate.loss <= settings.selection.fully_explained * target.floor(accuracy):
+        if candidate.loss <= settings.selection.fully_explained * target.floor:
             return True
         if candidate.loss > _UNEXPLAINED * target.noise_loss:
             return True

@@ -67,7 +67,7 @@ class Evaluator:
         if varying or self.objective.criterion is not Criterion.DESCRIPTION_LENGTH:
             return -math.inf
         target = self.targets[proposal.skeleton.frame]
-        floor = target.floor(self.fit.accuracy)
+        floor = target.floor
         several = len(target.frame.states) > 1
         columns = [(int(target.column_counts[c]), floor) for c in target.measured] if several else []
         return objective(
@@ -93,7 +93,7 @@ class Evaluator:
         value = objective(
             fit.loss, fit.residual, len(target.t) if paper else target.n_samples, skeleton.n_constants, proposal.bits,
             complexity, judged.n_unknown, judged.initial_length, fit.varying_length(target.n_experiments),
-            target.floor(self.fit.accuracy), self.objective,
+            target.floor, self.objective,
             column_losses(fit, target, proposal.shooting), self.fit.gate or 0.0,
         )  # fmt: skip
         if stability is not None and stability.kind.contradicts(self.knowledge.stable):

@@ -208,8 +208,8 @@ def _examined(candidate: Candidate, target: Target) -> bool:
 
 
 def _least(target: Target) -> float:
-    """The loss that the solver and rounding leave."""
-    return target.floor(FitSettings().accuracy)
+    """The loss that rounding and usual solutions leave."""
+    return FitSettings().accuracy ** 2 + target.rounding_loss
 
 
 def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem:

@@ -147,7 +147,7 @@ def with_prediction(
     left_out = _left_out(candidate, problem, completions, target, fit, bounds, accuracy, settings)
     surprise = float(np.fmax(forecast.surprise, left_out.surprise))
     # No error is believed below that of the solver and of the rounded data.
-    least = math.sqrt(target.floor(fit.accuracy))
+    least = math.sqrt(fit.accuracy**2 + target.rounding_loss)
     later, others = (None if e is None else max(e, least) for e in (forecast.relative, left_out.relative))
     return replace(candidate, prediction=Prediction(later, others, surprise, growth))
 
@@ -332,7 +332,7 @@ def _held(leverage: np.ndarray, reached: np.ndarray, target: Target) -> np.ndarr
 
 def _least_variance(target: Target, accuracy: float) -> float:
     """The variance of residuals, in units of the noise, that rounding and solutions of this relative error leave."""
-    return target.floor(accuracy) * target.power / target.n_samples
+    return (accuracy**2 + target.rounding_loss) * target.power / target.n_samples
 
 
 def _inverse(covariance: np.ndarray) -> np.ndarray:

@@ -253,15 +253,14 @@ def simplest_equal(
     best: Candidate,
     problem: Problem,
     targets: Mapping[Frame, Target],
-    accuracy: float,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Candidate:
     """The preferred candidate among those that explain the data fully and have the best one's trajectories.
 
-    They differ by less than the errors of the solver, whose solutions have the relative `accuracy`, and of the rounded
-    data. Autonomous equations come first, then those with fewer constants and initial values, then the objective.
+    They differ by less than the errors of the solver and of the rounded data. Autonomous equations come first, then
+    those with fewer constants and initial values, then the objective.
     """
-    floor = targets[best.skeleton.frame].floor(accuracy)
+    floor = targets[best.skeleton.frame].floor
     reference = _trajectories(best, problem, targets[best.skeleton.frame])
     if reference is None or best.loss > settings.fully_explained * floor:
         return best
