@@ -16,6 +16,6 @@ t1, t2 = np.linspace(0, 6, 60), np.linspace(0, 4, 50)
 u1, u2 = logistic(t1, 0.05), logistic(t2, 0.3)
 u2[20:25] = np.nan
 
-model = LatentGrammarFlow(order=1, warm_start=["u' = u - u^2"], max_evaluations=40).fit([t1, t2], [u1, u2])
+model = LatentGrammarFlow(order=1, initial_equations=["u' = u - u^2"], max_evaluations=40).fit([t1, t2], [u1, u2])
 print(model.equation_)
 print(model.front_[["equation", "loss", "prediction", "chosen"]].to_string(index=False))

@@ -17,6 +17,6 @@ class Silent:
 def fitted(equations, t, values, **data):
     """The estimator fitted with these equations only."""
     settings = DiscoverySettings(enumeration=EnumerationSettings(iterations=0), proposers=(ProposerShare("none", 1.0),))
-    return LatentGrammarFlow(settings=settings, warm_start=equations, proposers={"none": lambda *_: Silent()}).fit(
-        t, values, **data
-    )
+    return LatentGrammarFlow(
+        settings=settings, initial_equations=equations, proposers={"none": lambda *_: Silent()}
+    ).fit(t, values, **data)

@@ -216,7 +216,7 @@ DRIVEN = System.read("x' = y + 2*a; y' = 3*b - x", frame=PLANE.with_inputs(("a",
 LONG = np.linspace(0.0, 3.0, 30)
 
 ESTIMATOR = {
-    "seed": fitted(seed=-1),
+    "seed": fitted(random_state=-1),
     "preset": fitted(preset="fast"),
     "suggest with a hidden state": lambda: suggest(with_hidden_state()),
     "stable": fitted(stable="yes"),
@@ -247,7 +247,10 @@ ESTIMATOR = {
     "jobs": fitted(n_jobs=0),
     "evaluations": fitted(max_evaluations="many"),
     "model": fitted(model=3),
-    "warm start": fitted(warm_start=3),
+    "initial equations": fitted(initial_equations=3),
+    "renamed argument": fitted(seed=3),
+    "no such knowledge": fitted(ordre=2),
+    "knowledge that is none": fitted(knowledge={"order": 2}),
     "times that are text": lambda: LatentGrammarFlow.load("run").predict("soon"),
     "no such experiment": lambda: LatentGrammarFlow.load("run").predict([0.0, 1.0], experiment=3),
     "proposers that are none": fitted(proposers=3),

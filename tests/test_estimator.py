@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import lgf
-from lgf import LatentGrammarFlow
+from lgf import Knowledge, LatentGrammarFlow
+from lgf.data.knowledge import Statements
 from lgf.equation.operator_form import in_operator_form
 from lgf.equation.system import System
 from lgf.errors import LgfError
@@ -21,7 +22,7 @@ U = 2.0 * np.exp(-0.5 * T) + 1e-3 * np.random.default_rng(0).normal(size=50)
 
 @pytest.fixture(scope="module")
 def fitted():
-    return LatentGrammarFlow(order=1, autonomous=True, max_evaluations=30, seed=3).fit(T, U)
+    return LatentGrammarFlow(order=1, autonomous=True, max_evaluations=30, random_state=3).fit(T, U)
 
 
 def test_the_equation_is_found_and_shown(fitted):
@@ -66,13 +67,25 @@ def test_simulate_takes_a_new_state(fitted):
 
 def test_parameters_clone_and_pickle(fitted):
     parameters = fitted.get_params()
-    assert parameters["seed"] == 3
+    assert parameters["random_state"] == 3
+    assert parameters["knowledge"].order == 1
     assert clone(fitted).get_params() == parameters
     assert not hasattr(clone(fitted), "equation_")
-    assert clone(fitted).set_params(seed=4).seed == 4
+    assert clone(fitted).set_params(random_state=4).random_state == 4
+    assert clone(fitted).set_params(knowledge=Knowledge(order=2)).knowledge.order == 2
     back = pickle.loads(pickle.dumps(fitted))  # noqa: S301
     assert back.equation_ == fitted.equation_
     np.testing.assert_array_equal(back.predict(T), fitted.predict(T))
+
+
+def test_knowledge_is_one_object_and_its_fields_are_keywords():
+    assert len(LatentGrammarFlow().get_params()) == 11
+    assert LatentGrammarFlow().knowledge is None
+    known = Knowledge(order=2, units={"t": "s"})
+    assert LatentGrammarFlow(known).knowledge is known
+    both = LatentGrammarFlow(known, order=1, hidden="y", vary=["auto"]).knowledge
+    assert (both.order, both.units, both.hidden, both.vary) == (1, {"t": "s"}, ("y",), "auto")
+    assert Statements.__annotations__.keys() == Knowledge.__dataclass_fields__.keys()
 
 
 def test_save_and_load(fitted, tmp_path):
@@ -180,8 +193,8 @@ def test_unforced_equations_stay_as_they_are():
     assert in_operator_form(equation, np.eye(1)) is equation
 
 
-def test_warm_start_is_tried_first():
-    model = LatentGrammarFlow(order=1, max_evaluations=5, warm_start=["u' = 3 - tanh(u)*t^2"]).fit(T, U)
+def test_initial_equations_are_tried_first():
+    model = LatentGrammarFlow(order=1, max_evaluations=5, initial_equations=["u' = 3 - tanh(u)*t^2"]).fit(T, U)
     assert model.run_.journal[0].startswith('{"stage"')
     assert any(c.proposal.origin == "given" for c in model.discovery_.population)
 
@@ -200,11 +213,11 @@ BAD = {
     "function": ({"functions": ["sinus"]}, (T, U), {}, "sinus"),
     "budget": ({"max_evaluations": 0}, (T, U), {}, "at least 1"),
     "seconds": ({"max_seconds": -1}, (T, U), {}, "positive"),
-    "seed": ({"seed": -1}, (T, U), {}, "not negative"),
-    "warm start unreadable": ({"warm_start": ["u' = ("]}, (T, U), {}, "cannot be read"),
-    "warm start of another order": ({"order": 1, "warm_start": ["u'' = u"]}, (T, U), {}, "of order 2"),
-    "warm start with F": ({"warm_start": ["u' = F"]}, (T, U), {}, "none is given"),
-    "warm start of other states": ({"warm_start": ["u' = x0"]}, (T, U), {}, "'x0' is not known; known are t, u"),
+    "seed": ({"random_state": -1}, (T, U), {}, "not negative"),
+    "warm start unreadable": ({"initial_equations": ["u' = ("]}, (T, U), {}, "cannot be read"),
+    "warm start of another order": ({"order": 1, "initial_equations": ["u'' = u"]}, (T, U), {}, "of order 2"),
+    "warm start with F": ({"initial_equations": ["u' = F"]}, (T, U), {}, "none is given"),
+    "warm start of other states": ({"initial_equations": ["u' = x0"]}, (T, U), {}, "'x0' is not known; known are t, u"),
     "forcing": ({}, (T, U), {"forcing": "cos(u)"}, "depends on t only"),
     "derivative": ({}, (T, U), {"derivative": 7}, "measured derivative is 7"),
     "initial": ({"order": 1}, (T, U), {"initial": (1, 2)}, "takes 1"),

@@ -58,7 +58,7 @@ def values():
 
 @pytest.fixture(scope="module")
 def fitted(values):
-    return LatentGrammarFlow(warm_start=(SIMPLER, OTHER, TRUE, LARGER)).fit(T, values, states=["hare", "lynx"])
+    return LatentGrammarFlow(initial_equations=(SIMPLER, OTHER, TRUE, LARGER)).fit(T, values, states=["hare", "lynx"])
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_best_of_the_given_equations_is_chosen(fitted):
 def test_several_experiments_of_two_states_are_held_out_in_turn():
     starts = [START, {"hare": 3.0, "lynx": 2.0}]
     records = [both(start, seed=seed) for seed, start in enumerate(starts)]
-    model = LatentGrammarFlow(warm_start=(TRUE, OTHER)).fit(T, records, states=["hare", "lynx"], initial=starts)
+    model = LatentGrammarFlow(initial_equations=(TRUE, OTHER)).fit(T, records, states=["hare", "lynx"], initial=starts)
     assert model.equation_.skeleton.structure == HARES.skeleton.structure
     assert model.run_.best.prediction.left_out < 0.1
     np.testing.assert_allclose(model.run_.best.fit.initial, [list(start.values()) for start in starts])
@@ -208,7 +208,7 @@ def test_columns_of_a_table_are_named_by_it(fitted, values):
 
 
 def test_states_without_names_are_numbered(values):
-    model = LatentGrammarFlow(warm_start=["x0' = x0 + x0*x1; x1' = x1 + x0*x1"]).fit(T, values)
+    model = LatentGrammarFlow(initial_equations=["x0' = x0 + x0*x1; x1' = x1 + x0*x1"]).fit(T, values)
     assert str(model.equation_).startswith("x0' = 1.1")
 
 
@@ -216,7 +216,7 @@ def test_an_estimator_of_two_states_is_saved_and_pickled(fitted, tmp_path):
     fitted.save(tmp_path / "run")
     back = LatentGrammarFlow.load(tmp_path / "run")
     assert back.equation_ == fitted.equation_
-    assert back.warm_start == fitted.warm_start
+    assert back.initial_equations == fitted.initial_equations
     np.testing.assert_array_equal(back.predict(T), fitted.predict(T))
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
     assert again.equation_ == fitted.equation_
@@ -409,7 +409,7 @@ def test_a_run_with_two_inputs_is_saved_and_simulated(two_inputs, oscillator, tm
 
 def test_an_own_equation_may_hold_one_of_two_inputs(two_inputs):
     t, u, a, b, _ = two_inputs
-    model = LatentGrammarFlow(order=2, max_evaluations=5, warm_start=["u'' = u + u' + a"]).fit(
+    model = LatentGrammarFlow(order=2, max_evaluations=5, initial_equations=["u'' = u + u' + a"]).fit(
         t, u, forcing={"a": a, "b": b}
     )
     (given,) = [c for c in model.discovery_.population if c.proposal.origin == "given"]
@@ -441,7 +441,7 @@ def test_a_state_and_an_input_of_other_names(tmp_path):
     theta = noisy(solve(system, (1, 0), t, {"torque": Forcing.from_samples(t, torque)}, rtol=1e-10).u)
     model = LatentGrammarFlow(
         order={"theta": 2}, stable=True, required=["theta"], bounds={"theta'": "negative"}, max_evaluations=40,
-        warm_start=["theta'' = theta + torque"],
+        initial_equations=["theta'' = theta + torque"],
     ).fit(t, theta, states=["theta"], initial={"theta": 1.0}, forcing={"torque": torque})  # fmt: skip
     assert model.equation_.skeleton.frame == system.frame
     assert str(model.equation_).endswith(" theta = torque")

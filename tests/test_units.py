@@ -60,7 +60,7 @@ def test_run_folders_and_reports_know_units(fitted, tmp_path):
     fitted.save(tmp_path)
     again = LatentGrammarFlow.load(tmp_path)
     assert str(again.equation_) == str(fitted.equation_)
-    assert again.units == {"t": "second", "u": "millimeter"}
+    assert again.knowledge.units == {"t": "second", "u": "millimeter"}
     page = report(read_run(tmp_path), dict.fromkeys(("trajectory", "front", "history"), b""))
     assert "<th>unit</th>" in page
     assert "Units: t in s, u in mm; terms that contradict them were not proposed" in page

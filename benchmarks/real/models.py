@@ -59,7 +59,7 @@ def linear(test: Trial, order: int) -> Prediction:
     text = "; ".join(f"{name}{chr(39) * order} = {right}" for name in names)
     settings = DiscoverySettings(enumeration=EnumerationSettings(iterations=0), proposers=(ProposerShare("none", 1.0),))
     model = LatentGrammarFlow(
-        order=order, settings=settings, warm_start=[text], proposers={"none": lambda *_: _Silent()}
+        order=order, settings=settings, initial_equations=[text], proposers={"none": lambda *_: _Silent()}
     )
     return _prediction(test, fitted(test, model), time.process_time() - started)
 

@@ -19,6 +19,5 @@ model.fit(record.t, record.values, states=["infected", "recovered"])
 print(model.equation_)
 S = model.predict(record.t)[:, 2]
 print(f"S fell from {S[0]:.0f} to {S[-1]:.0f} people")
-for sentence in model.run_.hidden.sentences:
-    print(sentence)
+print(model.verdict_)
 FIGURE = model.plot

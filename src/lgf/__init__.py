@@ -4,18 +4,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lgf.batch.files import fit_files
+    from lgf.data.knowledge import Knowledge
     from lgf.equation.system import System
     from lgf.errors import LgfError
     from lgf.estimator import LatentGrammarFlow
+    from lgf.search.settings import DiscoverySettings, ProposerShare
 
 __version__ = "0.3.0.dev0"
-__all__ = ["LatentGrammarFlow", "LgfError", "System", "__version__", "fit_files"]
+__all__ = [
+    "DiscoverySettings", "Knowledge", "LatentGrammarFlow", "LgfError", "ProposerShare", "System", "__version__",
+    "fit_files",
+]  # fmt: skip
 
 _HOMES = {
     "LgfError": "lgf.errors",
     "System": "lgf.equation.system",
     "LatentGrammarFlow": "lgf.estimator",
     "fit_files": "lgf.batch.files",
+    "Knowledge": "lgf.data.knowledge",
+    "DiscoverySettings": "lgf.search.settings",
+    "ProposerShare": "lgf.search.settings",
 }
 
 

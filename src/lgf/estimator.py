@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from lgf.data import Knowledge, Problem, make_inputs, observations_from_arrays
 from lgf.data.array_times import TimeScale, time_scale, times_as_numbers, times_in_scale
 from lgf.data.array_values import columns_of_rows, without_times
+from lgf.data.knowledge import Statements
 from lgf.data.quantities import take_units
 from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
@@ -48,10 +49,7 @@ from lgf.search.mixture import MakeProposer
 from lgf.search.settings import DiscoverySettings
 from lgf.solver.trajectory import Trajectory
 
-_KNOWLEDGE = (
-    "order", "stable", "autonomous", "functions", "bounds", "required", "forbidden", "known", "shared", "conserved",
-    "populations", "hidden", "vary", "units",
-)  # fmt: skip
+_RENAMED = {"seed": "random_state", "progress": "verbose", "warm_start": "initial_equations"}
 
 
 class Prediction(NamedTuple):
@@ -65,26 +63,15 @@ class Prediction(NamedTuple):
 class LatentGrammarFlow(BaseEstimator):
     """Discovers the ordinary differential equation behind one or more measured records.
 
-    order, stable, autonomous   knowledge about the system; None means unknown
-    functions                   allowed functions, such as ("sin", "cos"); None allows all of the grammar
-    bounds                      bounds of the coefficient of a term in u'' = ..., such as {"u^3": "negative"}
-    required, forbidden         terms that must or must not occur, such as ("u",), or ("x: x*y",) in one equation
-    known                       known right-hand sides by state, such as {"x": "v"}
-    shared                      coefficients that are one constant, such as ("S: S*I = -I: S*I",)
-    conserved                   sums of states that do not change, such as ("S + I + R",)
-    populations                 states whose right-hand side is divisible by the state
-    hidden                      a state that was not measured, such as ("lynx",); it gets an equation and a path
-    vary                        terms whose coefficient differs between experiments; "auto" lets the data decide
-                                (at most one constant), "none" keeps all constants common
-    units                       units by quantity, such as {"t": "s", "u": "m"}; columns of a DataFrame named `u [m]`
-                                and pint quantities have their own
-    model                       "standard", "b1", "b2", "b3", or the path of a grammar or trained model
-    preset                      "default" or "paper"; `settings` (a DiscoverySettings) overrides it
-    proposers                   the user's own proposers by name; each needs a share in `settings`
+    knowledge            what is known about the system: a `Knowledge`, or its fields as keywords, such as order=2 and
+                         hidden="lynx"; keywords are stated beside a `Knowledge` that is given
+    model                "standard", "b1", "b2", "b3", or the path of a grammar or trained model
+    preset               "default" or "paper"; `settings` (a DiscoverySettings) overrides it
+    proposers            the user's own proposers by name; each needs a share in `settings`
+    initial_equations    equations to try first, as text
     max_evaluations, max_seconds  budgets of the search; with max_evaluations the result is the same on every machine
-    warm_start                  equations to try first, as text
-    progress                    whether `fit` shows its progress, in a terminal or a notebook
-    seed, n_jobs                the same seed gives the same result at any number of jobs
+    random_state, n_jobs the same seed gives the same result at any number of jobs
+    verbose              whether `fit` shows its progress, in a terminal or a notebook
 
     After `fit`:
 
@@ -108,56 +95,34 @@ class LatentGrammarFlow(BaseEstimator):
 
     def __init__(
         self,
+        knowledge: Knowledge | None = None,
         *,
-        order: int | Mapping[str, int] | None = None,
-        stable: bool | None = None,
-        autonomous: bool | None = None,
-        functions: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        bounds: Mapping[str, Any] | None = None,
-        required: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        forbidden: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        known: Mapping[str, str] | None = None,
-        shared: Sequence[str] | None = None,
-        conserved: Sequence[str] | None = None,
-        populations: Sequence[str] | None = None,
-        hidden: str | Sequence[str] | None = None,
-        vary: str | Sequence[str] = "auto",
-        units: Mapping[str, str] | None = None,
         model: str | Path = "standard",
         preset: str = "default",
         settings: DiscoverySettings | None = None,
         proposers: Mapping[str, MakeProposer] | None = None,
+        initial_equations: Sequence[str] = (),
         max_evaluations: int | None = None,
         max_seconds: float | None = None,
-        warm_start: Sequence[str] = (),
-        progress: bool = False,
-        seed: int = 0,
+        random_state: int = 0,
         n_jobs: int = 1,
+        verbose: bool = False,
+        **statements: Unpack[Statements],
     ):
-        self.order = order
-        self.stable = stable
-        self.autonomous = autonomous
-        self.functions = functions
-        self.bounds = bounds
-        self.required = required
-        self.forbidden = forbidden
-        self.known = known
-        self.shared = shared
-        self.conserved = conserved
-        self.populations = populations
-        self.hidden = hidden
-        self.vary = vary
-        self.units = units
+        for name in _RENAMED.keys() & statements.keys():
+            raise LgfError(f"{quoted(name)} is called {_RENAMED[name]}, since version 0.3.")
+        # scikit-learn sees one parameter, the knowledge, which is kept as it is if no keyword states anything.
+        self.knowledge = Knowledge.stated(statements, knowledge) if statements else knowledge
         self.model = model
         self.preset = preset
         self.settings = settings
         self.proposers = proposers
+        self.initial_equations = initial_equations
         self.max_evaluations = max_evaluations
         self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.progress = progress
-        self.seed = seed
+        self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self,
@@ -181,30 +146,28 @@ class LatentGrammarFlow(BaseEstimator):
         samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
         """
         t, values = columns_of_rows(t), without_times(columns_of_rows(t), columns_of_rows(values))
-        scale, given = time_scale(t, (self.units or {}).get("t")), self.units
+        known = self.knowledge if self.knowledge is not None else Knowledge()
+        if not isinstance(known, Knowledge):
+            raise LgfError(f"knowledge is {quoted(known)}; give a Knowledge, or its fields as keywords: order=2.")
+        scale, given = time_scale(t, (known.units or {}).get("t")), known.units
         if scale is not None:
             t, given = times_in_scale(t, scale), {**(given or {}), "t": scale.unit}
         t, values, forcing, initial, units = take_units(t, values, forcing, initial, states, derivative, given)
         scalar = initial is not None and not isinstance(initial, Mapping) and not np.ndim(_arrays(initial))
         observations = observations_from_arrays(
             t, values, states=states, derivative=derivative, forcing=forcing, weights=weights,
-            initial=(initial,) if scalar else initial, by_name=bool(self.hidden),
+            initial=(initial,) if scalar else initial, by_name=bool(known.hidden),
         )  # fmt: skip
-        knowledge = replace(self.knowledge(), units=units or None)
         grammar, trained = model_named(self.model)
         request = Request(
-            Problem(observations, knowledge), grammar, self.search_settings(), _seed(self.seed),
-            _tuple(self.warm_start) or (), trained,
+            Problem(observations, replace(known, units=units or None)), grammar, self.search_settings(),
+            _seed(self.random_state), _texts(self.initial_equations), trained,
         )  # fmt: skip
         warn(request.findings)
         makers, n_jobs = _makers(self.proposers), _jobs(self.n_jobs)
         self.origin_ = None if scale is None else scale.origin
-        with live_progress(request) if self.progress else nullcontext() as notify:
+        with live_progress(request) if self.verbose else nullcontext() as notify:
             return self._store(execute(request, proposers=makers, n_jobs=n_jobs, notify=notify))
-
-    def knowledge(self) -> Knowledge:
-        """What the parameters say about the system."""
-        return Knowledge(**{name: getattr(self, name) for name in _KNOWLEDGE})
 
     def search_settings(self) -> DiscoverySettings:
         """The settings that the parameters give."""
@@ -412,18 +375,17 @@ class LatentGrammarFlow(BaseEstimator):
     def load(cls, folder: str | Path) -> "LatentGrammarFlow":
         """The estimator fitted by the run in the folder."""
         run = read_run(Path(folder).expanduser())
-        known, limits = run.request.problem.knowledge, run.request.settings.search
+        limits = run.request.settings.search
         return cls(
-            **{name: getattr(known, name) for name in _KNOWLEDGE},
-            model=run.request.trained or run.request.grammar.name,
+            run.request.problem.knowledge, model=run.request.trained or run.request.grammar.name,
             settings=run.request.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
-            warm_start=run.request.start, seed=run.request.seed,
+            initial_equations=run.request.start, random_state=run.request.seed,
         )._store(run)  # fmt: skip
 
 
 def _seed(seed: Any) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed < 0:
-        raise LgfError(f"the seed is {quoted(seed)}; give a whole number that is not negative.")
+        raise LgfError(f"random_state is {quoted(seed)}; give a whole number that is not negative.")
     return int(seed)
 
 
@@ -447,11 +409,11 @@ def _arrays(values: Any) -> Any:
     return [_arrays(v) for v in values] if isinstance(values, (list, tuple)) else values
 
 
-def _tuple(values: Any) -> tuple | None:
-    if values is None or isinstance(values, str):
-        return None if values is None else (values,)
+def _texts(values: Any) -> tuple[str, ...]:
+    if isinstance(values, str):
+        return (values,)
     if not isinstance(values, Iterable):
-        raise LgfError(f"a list of texts was expected, but got {quoted(values)}; write it like ('u', 'u^3').")
+        raise LgfError(f'initial_equations is {quoted(values)}; give a list of texts, such as ["u\' = -u"].')
     return tuple(values)
 
 

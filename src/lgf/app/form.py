@@ -203,22 +203,8 @@ def _formulas(form: Form) -> dict[str, str]:
 
 
 def _knowledge(form: Form, inputs: Any, units: dict[str, str]) -> Knowledge:
+    # A list that is left empty states nothing, except that no function is allowed.
+    stated = {name: getattr(form, name, None) for name in Knowledge.__dataclass_fields__}
+    stated = {name: value for name, value in stated.items() if value != () or name == "functions"}
     bounds = {b.term: tuple(b.limits.split(":")) if ":" in b.limits else b.limits for b in form.bounds}
-    return Knowledge(
-        order=form.order,
-        stable=form.stable,
-        autonomous=form.autonomous,
-        forced=form.forced,
-        inputs=inputs,
-        functions=form.functions,
-        bounds=bounds or None,  # type: ignore[arg-type]  # Knowledge reads signs and texts of numbers
-        required=form.required or None,
-        forbidden=form.forbidden or None,
-        known=form.known or None,  # type: ignore[arg-type]  # and equations as texts
-        shared=form.shared or None,
-        conserved=form.conserved or None,
-        populations=form.populations or None,
-        hidden=form.hidden or None,
-        vary=form.vary or "auto",
-        units=units or None,
-    )
+    return Knowledge(**{**stated, "inputs": inputs, "bounds": bounds or None, "units": units or None})

@@ -75,8 +75,8 @@ def fit_files(
         "wide": wide, "weight": weight,
     }  # fmt: skip
     question = Question(
-        ReadTable(columns, initial, forcing, model.knowledge()), str(model.model), model.search_settings(),
-        model.seed, tuple(model.warm_start),
+        ReadTable(columns, initial, forcing, model.knowledge or Knowledge()), str(model.model),
+        model.search_settings(), model.random_state, tuple(model.initial_equations),
     )  # fmt: skip
     answers = answer_all(question, records, out, n_jobs=model.n_jobs, workers=workers)
     common = None

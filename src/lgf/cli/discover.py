@@ -169,10 +169,9 @@ def discover(
             raise LgfError("there is nothing to discover from; name a CSV file or a record (see `lgf records`).")
         knowledge = {
             "order": parse_order(order), "stable": stable, "autonomous": autonomous or None,
-            "functions": parse_functions(functions), "bounds": parse_bounds(bounds), "required": require or None,
-            "forbidden": forbid or None, "known": known or None, "shared": shared or None,
-            "conserved": conserved or None, "populations": population or None, "hidden": hidden or None,
-            "vary": vary[0] if vary in (["auto"], ["none"]) else vary or "auto",
+            "functions": parse_functions(functions), "bounds": parse_bounds(bounds), "required": require,
+            "forbidden": forbid, "known": known, "shared": shared, "conserved": conserved, "populations": population,
+            "hidden": hidden, "vary": vary or "auto",
         }  # fmt: skip
         columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit, wide)
         settings = preset_named(preset)

@@ -1,21 +1,17 @@
 """Knowledge about a system before the search; every field may be unknown."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict
 
-from lgf.data.row_terms import by_row_and_term, read_row_term, read_shared, term_texts, texts
+from lgf.data.bounds import Bounds, bounds_in_words, read_bounds
+from lgf.data.row_terms import by_row_and_term, read_known, read_row_term, read_shared, term_texts, texts
 from lgf.equation.dimensions import Units, describe_units
 from lgf.equation.units import read_unit
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
 from lgf.expression.functions import FUNCTIONS
 from lgf.solver.forcing import Forcing
-
-SIGNS = {"positive": (0.0, math.inf), "negative": (-math.inf, 0.0)}
-
-Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,55 +61,26 @@ class Knowledge:
 
     def __post_init__(self):
         set_ = object.__setattr__
-        if isinstance(self.order, Mapping):
-            set_(self, "order", {str(name): _order(order) for name, order in self.order.items()})
-        elif self.order is not None:
-            set_(self, "order", _order(self.order))
-        for name in ("stable", "autonomous", "forced"):
-            if getattr(self, name) not in (None, True, False):
-                raise LgfError(f"{name} is {quoted(getattr(self, name))}; say True, False, or None for unknown.")
-        set_(self, "inputs", dict(self.inputs or {}))
-        for name, forcing in self.inputs.items():
-            check_name(name)
-            if not isinstance(forcing, Forcing):
-                raise LgfError(f"the input {name} is a {type(forcing).__name__}; make it a Forcing first.")
+        for name, read in _READERS.items():
+            value = getattr(self, name)
+            if value is not None:
+                set_(self, name, read(value))
         if self.inputs:
             if self.forced is False:
                 raise LgfError("a forcing is given but the system is said to be unforced; drop one of the two.")
             set_(self, "forced", True)
-        if isinstance(self.functions, Mapping):
-            set_(self, "functions", {_state(row): _functions(names) for row, names in self.functions.items()})
-        elif self.functions is not None:
-            set_(self, "functions", _functions(self.functions))
-        if self.variables is not None:
-            set_(self, "variables", _variables(self.variables))
-        if self.constants is not None:
-            set_(self, "constants", _bounds("every constant", self.constants))
-        if self.bounds is not None:
-            if not isinstance(self.bounds, Mapping):
-                raise LgfError('bounds map a term to (low, high) or to a sign: {"u^3": "positive"}.')
-            set_(self, "bounds", {term: _bounds(term, v) for term, v in by_row_and_term(self.bounds).items()})
-        for name in ("required", "forbidden"):
-            if getattr(self, name) is not None:
-                set_(self, name, term_texts(getattr(self, name), f"{name} terms"))
-        if self.vary not in ("auto", "none"):
-            set_(self, "vary", term_texts(self.vary, "terms that vary by experiment"))
-        if self.units is not None:
-            set_(self, "units", _units(self.units))
-        self._check_rows()
 
-    def _check_rows(self) -> None:
-        set_ = object.__setattr__
-        if self.known is not None:
-            set_(self, "known", _known(self.known))
-        if self.shared is not None:
-            set_(self, "shared", tuple(str(read_shared(text)) for text in texts(self.shared, "shared constants")))
-        if self.conserved is not None:
-            set_(self, "conserved", tuple(text.strip() for text in texts(self.conserved, "conserved quantities")))
-        if self.populations is not None:
-            set_(self, "populations", tuple(_state(name) for name in texts(self.populations, "populations")))
-        if self.hidden is not None:
-            set_(self, "hidden", _hidden(self.hidden))
+    def __deepcopy__(self, memo: dict) -> "Knowledge":
+        return self  # it does not change; so a clone of an estimator has equal parameters
+
+    @classmethod
+    def stated(cls, statements: "Statements", beside: "Knowledge | None" = None) -> "Knowledge":
+        """What the keywords state, beside what is known; LgfError names a keyword that states nothing."""
+        names = cls.__dataclass_fields__
+        unknown = next((name for name in statements if name not in names), None)
+        if unknown is not None:
+            raise LgfError(f"nothing can be stated by {quoted(unknown)}; knowledge is stated by {', '.join(names)}.")
+        return replace(beside or cls(), **statements)
 
     def order_of(self, state: str) -> int | None:
         """The known order of this state, or None; a known row such as x'' = ... gives it too."""
@@ -162,9 +129,9 @@ class Knowledge:
         if self.variables is not None:
             sentences.append(f"Variables allowed: {', '.join(self.variables)}.")
         for term, (low, high) in (self.bounds or {}).items():
-            sentences.append(f"The coefficient of {read_row_term(term).place} {_in_words(low, high)}.")
+            sentences.append(f"The coefficient of {read_row_term(term).place} {bounds_in_words(low, high)}.")
         if self.constants is not None:
-            sentences.append(f"Every other constant {_in_words(*self.constants)}.")
+            sentences.append(f"Every other constant {bounds_in_words(*self.constants)}.")
         if self.required:
             sentences.append(f"Terms that must be there: {_places(self.required)}.")
         if self.forbidden:
@@ -195,6 +162,32 @@ class Knowledge:
         return sentences
 
 
+Texts = str | Sequence[str] | None
+
+
+class Statements(TypedDict, total=False):
+    """The fields of `Knowledge` as keywords, in every form in which a user may state them."""
+
+    order: int | Mapping[str, int] | None
+    stable: bool | None
+    autonomous: bool | None
+    forced: bool | None
+    inputs: Mapping[str, Forcing]
+    functions: Texts | Mapping[str, Sequence[str]]
+    variables: Texts
+    bounds: Mapping[str, Any] | None
+    constants: str | Bounds | None
+    required: Texts | Mapping[str, Texts]
+    forbidden: Texts | Mapping[str, Texts]
+    known: Texts | Mapping[str, str]
+    shared: Texts
+    conserved: Texts
+    populations: Texts
+    hidden: Texts
+    vary: Texts | Mapping[str, Texts]
+    units: Mapping[str, str] | None
+
+
 def _units(units: Any) -> dict[str, str]:
     if not isinstance(units, Mapping):
         raise LgfError(f'units are {quoted(units)}; give them by quantity: {{"t": "s", "u": "m"}}.')
@@ -206,6 +199,27 @@ def _units(units: Any) -> dict[str, str]:
 
 def _places(terms: tuple[str, ...]) -> str:
     return ", ".join(read_row_term(term).place for term in terms)
+
+
+def _truth(name: str) -> Callable[[Any], bool]:
+    def read(value: Any) -> bool:
+        if value not in (True, False):
+            raise LgfError(f"{name} is {quoted(value)}; say True, False, or None for unknown.")
+        return bool(value)
+
+    return read
+
+
+def _inputs(inputs: Any) -> dict[str, Forcing]:
+    for name, forcing in inputs.items():
+        check_name(name)
+        if not isinstance(forcing, Forcing):
+            raise LgfError(f"the input {name} is a {type(forcing).__name__}; make it a Forcing first.")
+    return dict(inputs)
+
+
+def _orders(order: Any) -> int | dict[str, int]:
+    return {str(name): _order(n) for name, n in order.items()} if isinstance(order, Mapping) else _order(order)
 
 
 def _order(order: Any) -> int:
@@ -228,30 +242,13 @@ def _hidden(hidden: object) -> tuple[str, ...]:
     return names
 
 
-def _known(known: Any) -> dict[str, str]:
-    if isinstance(known, Mapping):
-        pairs = [(str(row), right) for row, right in known.items()]
-    else:
-        equations = [text.split("=") for text in texts(known, "known right-hand sides")]
-        wrong = next(("=".join(sides) for sides in equations if len(sides) != 2), None)
-        if wrong is not None:
-            raise LgfError(f"the known equation {quoted(wrong)} cannot be read; write it like x' = v.")
-        pairs = [(left, right) for left, right in equations]
-    rows: dict[str, str] = {}
-    for row, right in pairs:
-        if not isinstance(right, str) or not right.strip():
-            raise LgfError(
-                f'the known right-hand side of {quoted(row.strip())} is {quoted(right)}; write it like {{"x": "v"}} or '
-                "x' = v."
-            )
-        variable = Variable.read(row)
-        if variable.name in (Variable.read(r).name for r in rows):
-            raise LgfError(f"the right-hand side of {variable.name} is given twice; give it once.")
-        rows[str(variable)] = right.strip()
-    return rows
+def _functions(functions: object) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    if isinstance(functions, Mapping):
+        return {_state(row): _function_names(names) for row, names in functions.items()}
+    return _function_names(functions)
 
 
-def _functions(functions: object) -> tuple[str, ...]:
+def _function_names(functions: object) -> tuple[str, ...]:
     names = texts(functions, "functions")
     for name in names:
         if name not in FUNCTIONS:
@@ -266,29 +263,29 @@ def _variables(variables: object) -> tuple[str, ...]:
     return names
 
 
-def _bounds(term: object, bounds: Any) -> Bounds:
-    if isinstance(bounds, str):
-        if bounds not in SIGNS:
-            raise LgfError(
-                f"the bounds of {quoted(term)} are {quoted(bounds)}; say {', '.join(SIGNS)}, or give (low, high)."
-            )
-        return SIGNS[bounds]
-    try:
-        low, high = (float(x) for x in bounds)
-    except (TypeError, ValueError) as error:
-        raise LgfError(
-            f"the bounds of {quoted(term)} are {quoted(bounds)}; give (low, high) or a sign in words."
-        ) from error
-    if math.isnan(low) or math.isnan(high) or low > high:
-        raise LgfError(
-            f"the bounds of {quoted(term)} are ({low:g}, {high:g}); the low one must not exceed the high one."
-        )
-    return low, high
+def _vary(terms: Any) -> str | tuple[str, ...]:
+    named = term_texts(terms, "terms that vary by experiment") or ("auto",)
+    return named[0] if named in (("auto",), ("none",)) else named
 
 
-def _in_words(low: float, high: float) -> str:
-    if (low, high) == SIGNS["positive"]:
-        return "is positive"
-    if (low, high) == SIGNS["negative"]:
-        return "is negative"
-    return f"lies between {low:g} and {high:g}"
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "order": _orders,
+    "stable": _truth("stable"),
+    "autonomous": _truth("autonomous"),
+    "forced": _truth("forced"),
+    "inputs": _inputs,
+    "functions": _functions,
+    "variables": _variables,
+    "bounds": lambda bounds: {term: read_bounds(term, limits) for term, limits in by_row_and_term(bounds).items()},
+    "constants": lambda bounds: read_bounds("every constant", bounds),
+    "required": lambda terms: term_texts(terms, "required terms"),
+    "forbidden": lambda terms: term_texts(terms, "forbidden terms"),
+    "known": read_known,
+    "shared": lambda ties: tuple(str(read_shared(text)) for text in texts(ties, "shared constants")),
+    "conserved": lambda sums: tuple(text.strip() for text in texts(sums, "conserved quantities")),
+    "populations": lambda names: tuple(_state(name) for name in texts(names, "populations")),
+    "hidden": _hidden,
+    "vary": _vary,
+    "units": _units,
+}
+"""How a field is read from what the user states."""

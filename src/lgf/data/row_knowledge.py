@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from lgf.data.knowledge import Bounds, Knowledge
+from lgf.data.bounds import Bounds
+from lgf.data.knowledge import Knowledge
 from lgf.data.row_terms import RowTerm, read_row_term, read_shared
 from lgf.equation.dimensions import Units, objection, term_objection
 from lgf.equation.skeleton import Skeleton, numbered

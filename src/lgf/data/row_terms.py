@@ -1,4 +1,4 @@
-"""The notation of terms by row: `x: x*y` is the term x*y in the equation of x, `x*y` that term in any equation."""
+"""The notation of terms and equations by row: `x: x*y` is the term x*y in the equation of x, `x*y` that in any."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -78,8 +78,10 @@ def term_texts(terms: Any, what: str) -> tuple[str, ...]:
     return tuple(str(read_row_term(term)) for term in texts(terms, what))
 
 
-def by_row_and_term(mapping: Mapping) -> dict[str, Any]:
+def by_row_and_term(mapping: Any) -> dict[str, Any]:
     """Values by the normal text of their term; an inner mapping holds those of one row."""
+    if not isinstance(mapping, Mapping):
+        raise LgfError('bounds map a term to (low, high) or to a sign: {"u^3": "positive"}.')
     flat: dict[str, Any] = {}
     for key, value in mapping.items():
         inner = value if isinstance(value, Mapping) else None
@@ -94,3 +96,27 @@ def texts(values: Any, what: str) -> tuple[str, ...]:
     if not all(isinstance(text, str) for text in sequence):
         raise LgfError(f"{what} are given as text, but got {quoted(values)}.")
     return sequence
+
+
+def read_known(known: Any) -> dict[str, str]:
+    """Right-hand sides by the variable on their left, from equations as texts or from a mapping."""
+    if isinstance(known, Mapping):
+        pairs = [(str(row), right) for row, right in known.items()]
+    else:
+        equations = [text.split("=") for text in texts(known, "known right-hand sides")]
+        wrong = next(("=".join(sides) for sides in equations if len(sides) != 2), None)
+        if wrong is not None:
+            raise LgfError(f"the known equation {quoted(wrong)} cannot be read; write it like x' = v.")
+        pairs = [(left, right) for left, right in equations]
+    rows: dict[str, str] = {}
+    for row, right in pairs:
+        if not isinstance(right, str) or not right.strip():
+            raise LgfError(
+                f'the known right-hand side of {quoted(row.strip())} is {quoted(right)}; write it like {{"x": "v"}} or '
+                "x' = v."
+            )
+        variable = Variable.read(row)
+        if variable.name in (Variable.read(r).name for r in rows):
+            raise LgfError(f"the right-hand side of {variable.name} is given twice; give it once.")
+        rows[str(variable)] = right.strip()
+    return rows

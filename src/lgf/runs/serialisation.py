@@ -80,10 +80,6 @@ def problem_from_plain(data: Plain) -> Problem:
     """The problem that `problem_to_plain` wrote."""
     known = dict(data["knowledge"])
     known["inputs"] = _inputs_from_plain(known["inputs"])
-    if known["bounds"] is not None:
-        known["bounds"] = {term: (float(low), float(high)) for term, (low, high) in known["bounds"].items()}
-    if known["constants"] is not None:
-        known["constants"] = tuple(float(limit) for limit in known["constants"])
     observations = tuple(
         Observation(
             _array(o["t"]),
