@@ -295,7 +295,7 @@ def test_a_folder_holds_two_states_and_two_inputs(driven, tmp_path):
 def test_a_folder_says_names_and_frames(driven, tmp_path):
     write_run(driven, tmp_path / "run")
     facts = json.loads((tmp_path / "run/run.json").read_text())
-    assert facts["format"] == FORMAT == 2
+    assert facts["format"] == FORMAT
     (observation,) = facts["problem"]["observations"]
     assert observation["columns"] == ["x", "y'"]
     assert observation["initial"] == {"y": 0.5}

@@ -1,5 +1,7 @@
 """Units from headers, options, DataFrames and quantities to the printed equation."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pint
@@ -38,7 +40,7 @@ def test_headers_say_units():
 
 
 def test_quantities_go_in_and_come_out(fitted):
-    assert str(fitted.equation_) == "u' = -0.5000000 [1/s] u"
+    assert re.fullmatch(r"u' = -0\.50{6,8} \[1/s\] u", str(fitted.equation_))  # as many digits as are right
     assert fitted.units_ == {"t": "s", "u": "mm", "u'": "mm/s"}
     assert fitted.constants_["unit"].tolist() == ["1/s"]
     assert fitted.predict(T)[0] == pytest.approx(300.0)

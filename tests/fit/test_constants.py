@@ -68,6 +68,14 @@ def test_errors_cover_the_truth_as_often_as_they_should():
     assert np.mean(inside) > 0.85
 
 
+@pytest.mark.parametrize("n", [60, 6000])
+def test_more_samples_do_not_average_out_the_error_of_solutions(n):
+    t = np.linspace(0.0, 4.0, n)
+    target = target_of(Observation(t, 0.3 * np.exp(-0.5 * t)[:, None], ("u",), initial=[0.3]), order=1)
+    (error,) = fit_constants(Skeleton.read("u' = C*u"), target).errors
+    assert 3e-8 < error < 3e-7  # solutions are right to 1e-7
+
+
 def test_frequency_is_found_without_a_start():
     target = target_of(record("u' = 0.1137*u - 9.7*sin(1.32*t)", (12.3,), np.linspace(3.52, 21.87, 166)), order=1)
     fit = fit_constants(Skeleton.read("u' = C*u + C*sin(C*t)"), target)

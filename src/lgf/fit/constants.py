@@ -17,7 +17,7 @@ from lgf.fit.random_effects import distribution, random_length
 from lgf.fit.segments import Shooting, joined, reweighed, segmented
 from lgf.fit.settings import FitMethod, FitSettings, Fitting, StageResult, make_fitting
 from lgf.fit.sharing import COMMON, Sharing, unknowns_of
-from lgf.fit.target import Target
+from lgf.fit.target import LEAST_ERROR, Target
 from lgf.fit.trajectory_stage import levenberg_marquardt, shoot
 from lgf.solver.kernels.residual import fit_residual, residual_loss
 from lgf.solver.solve import STATUSES
@@ -110,16 +110,15 @@ def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: 
     """The result of the last stage, in the terms of the skeleton and of the experiments."""
     target = fitting.target
     n_free, mean = fitting.layout.n_free, fitting.layout.mean
-    floor = target.floor
     random = 0.0
     if sharing.varying and np.isfinite(result.loss):
-        fitting, result, random = _with_distributions(fitting, sharing, result, floor)
+        fitting, result, random = _with_distributions(fitting, sharing, result)
         sharing = replace(sharing, varying=fitting.varying)
         result = result._replace(loss=float(np.sum(result.losses)))  # without the prior, which random_length counts
     values = mean @ result.x[:n_free]
     states = _initial_states(target, result.x[n_free:])
     whole = target.first_segments
-    covariance = _covariance(result.normal, max(result.loss, floor), target)[:n_free, :n_free]
+    covariance = _covariance(result.normal, result.loss, target)[:n_free, :n_free]
     return ConstantFit(
         skeleton=fitting.skeleton,
         values=tuple(float(v) for v in values),
@@ -139,9 +138,7 @@ def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: 
     )
 
 
-def _with_distributions(
-    fitting: Fitting, sharing: Sharing, result: StageResult, floor: float
-) -> tuple[Fitting, StageResult, float]:
+def _with_distributions(fitting: Fitting, sharing: Sharing, result: StageResult) -> tuple[Fitting, StageResult, float]:
     """(fitting, result, description length) with the constants that vary drawn to their estimated distribution.
 
     A distribution that is given stays as it is.
@@ -153,7 +150,7 @@ def _with_distributions(
         at = np.flatnonzero(layout.owner == constant)
         individual = np.concatenate([layout.experiment >= 0, np.ones(target.n_unknown, bool)])
         normal = np.where(individual[:, None] & individual, result.normal, np.diag(np.diag(result.normal)))
-        covariance = _covariance(normal, max(result.loss, floor), target)
+        covariance = _covariance(normal, result.loss, target)
         return result.x[at], np.sqrt(np.diag(covariance)[at])
 
     varying = []
@@ -214,18 +211,21 @@ def _residual(fitting: Fitting, values: np.ndarray) -> float:
 
 
 def _covariance(normal: np.ndarray, loss: float, target: Target) -> np.ndarray:
-    """Covariance of the unknowns from J'WJ, with the noise estimated from the loss."""
+    """Covariance of the unknowns from J'WJ, with the noise estimated from the loss.
+
+    Noise and rounding differ from sample to sample and average out; the error of solutions does not.
+    """
     n = len(normal)
     if not loss < 1.0:
         return np.full((n, n), np.inf)  # a fit that explains nothing determines nothing
-    freedom = max(target.n_samples - n, 1)
+    variance = max(loss, target.rounding_loss) / max(target.n_samples - n, 1) + LEAST_ERROR**2
     determined = np.diag(normal) > 0
     if determined.all():
-        return _inverse(normal) * (loss / freedom)
+        return _inverse(normal) * variance
     result = np.zeros((n, n))
     result[~determined, ~determined] = np.inf
     index = np.ix_(determined, determined)
-    result[index] = _inverse(normal[index]) * (loss / freedom)
+    result[index] = _inverse(normal[index]) * variance
     return result
 
 
