@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.problems import problems
+from benchmarks.sentence_bits import sentence_bits
 from benchmarks.surroundings import machine, versions
-from lgf.conditional_flow import ConditionalFlowProposer, sentence_bits
+from lgf.conditional_flow import ConditionalFlowProposer
 from lgf.data.problem import Problem
 from lgf.equation.terms import term_of
 from lgf.expression.tree import summands as terms

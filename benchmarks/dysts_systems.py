@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.from_sympy import from_sympy
 from benchmarks.odebench import structure_of
 from benchmarks.recording import RESULTS, append, digest, rows
 from benchmarks.surroundings import load_average, machine, versions
@@ -27,7 +28,6 @@ from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.print import plain
-from lgf.expression.sympy_conversion import from_sympy
 from lgf.grammar import load_grammar
 from lgf.search.discover import discover
 from lgf.search.settings import DiscoverySettings

@@ -27,7 +27,7 @@ from benchmarks.problems import problems
 from benchmarks.recording import RESULTS
 from lgf.equation.system import System
 from lgf.grammar import Grammar, enumerate_derivations, load_grammar, restrict, spell
-from lgf.language.cheapest_derivation import bits_of
+from lgf.language.cheapest_derivation import encoding
 from lgf.language.sentences import grammar_frame, skeleton_of
 from lgf.language.system_encoding import system_encoding
 
@@ -39,8 +39,8 @@ HERE = Path(__file__).parent
 def measure(name: str = "standard") -> dict[str, Any]:
     """Bits of every named problem and textbook equation, their summaries, and the redundancy."""
     grammar = load_grammar(name)
-    named = {p.id: bits_of(grammar, p.true_equation(), p.forcing is not None) for p in problems().values()}
-    textbook = {row["name"]: bits_of(grammar, System.read(row["equation"])) for row in _table("textbook.csv")}
+    named = {p.id: encoding(grammar, p.true_equation(), p.forcing is not None).bits for p in problems().values()}
+    textbook = {row["name"]: encoding(grammar, System.read(row["equation"])).bits for row in _table("textbook.csv")}
     published = [bits for id_, bits in named.items() if not id_.startswith("b4/")]
     hard = [bits for id_, bits in named.items() if id_.startswith("b4/")]
     return {

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.from_sympy import from_sympy
 from benchmarks.recording import RESULTS, append, digest, rows
 from benchmarks.surroundings import load_average, machine, versions
 from lgf.data.observation import Observation
@@ -26,7 +27,7 @@ from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
-from lgf.expression.sympy_conversion import from_sympy, to_sympy
+from lgf.expression.sympy_conversion import to_sympy
 from lgf.expression.tree import Expression
 from lgf.fit.segments import Shooting
 from lgf.fit.settings import patient

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from benchmarks.from_sympy import from_sympy
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
@@ -17,7 +18,7 @@ from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.numeric import evaluate
 from lgf.expression.parse import read_expression
-from lgf.expression.sympy_conversion import from_sympy, to_sympy
+from lgf.expression.sympy_conversion import to_sympy
 from lgf.expression.tree import Expression
 from lgf.solver.forcing import Forcing
 from lgf.solver.reference import solve_by_reference

@@ -13,7 +13,7 @@ import numpy as np
 
 from lgf.expression.frame import Frame
 from lgf.fit.target import Target
-from lgf.grammar import Derivation, Grammar, join_rules
+from lgf.grammar import Derivation, join_rules
 from lgf.grammar.blocks import BLOCK, bodies, header_items
 from lgf.language.language import Language
 from lgf.language.projections import GridRecord, Projections, project
@@ -43,10 +43,10 @@ class _Partial:
     open: tuple[int | str, ...]
     said: np.ndarray = field(repr=False)
     within: np.ndarray = field(repr=False)
-    lack: "_Lack | None" = field(repr=False)  # beside which the present summand is said
+    lack: "Lack | None" = field(repr=False)  # beside which the present summand is said
 
 
-class _Lack:
+class Lack:
     """What is missing beside some groups: its vector, and what rules gain by the odds of the terms they lead to."""
 
     def __init__(self, flow: RuleFlow, record: Projections, state: np.ndarray, groups: Sequence[int]):
@@ -73,7 +73,7 @@ class LikelySentences:
         self._state = flow.read(record.features)
         self._numbers = {name: i for i, name in enumerate(self._grammar.nonterminals)}
         self._items, self._bodies = header_items(self._grammar), bodies(self._grammar)
-        self._lacks: dict[tuple[int, ...], _Lack] = {}
+        self._lacks: dict[tuple[int, ...], Lack] = {}
         self._zero, self._no_gain = np.zeros_like(self._state), np.zeros(self._grammar.n_rules, np.float32)
         self._tie = count()
         start = _Partial((), (), None, 0, (self._grammar.start,), self._zero, self._zero, None)
@@ -145,7 +145,7 @@ class LikelySentences:
         symbols = tuple(reversed(self._grammar.summand))
         groups = self._groups(header, summands)
         if groups not in self._lacks:
-            self._lacks[groups] = _Lack(self._flow, self._record, self._state, groups)
+            self._lacks[groups] = Lack(self._flow, self._record, self._state, groups)
         return _Partial(header, summands, (), waiting - 1, symbols, said, self._zero, self._lacks[groups])
 
     def _groups(self, header: Derivation, summands: tuple[Derivation, ...]) -> tuple[int, ...]:
@@ -214,51 +214,3 @@ def conditional_proposers(flow: RuleFlow) -> MakeProposer:
         return proposer if proposer.has_read else None
 
     return make
-
-
-def sentence_bits(
-    flow: RuleFlow,
-    record: Projections,
-    allowed: np.ndarray,
-    header: Derivation,
-    orders: Sequence[Sequence[Derivation]],
-    strength: float = 1.0,
-) -> float:
-    """-log2 p of a sentence, the probabilities of these orders of its summands added."""
-    totals = [_order_log_probability(flow, record, allowed, header, summands, strength) for summands in orders]
-    return float(-np.logaddexp.reduce(totals) / np.log(2))
-
-
-def _order_log_probability(
-    flow: RuleFlow,
-    record: Projections,
-    allowed: np.ndarray,
-    header: Derivation,
-    summands: Sequence[Derivation],
-    strength: float,
-) -> float:
-    grammar: Grammar = flow.grammar
-    state = flow.read(record.features)
-    said = np.zeros_like(state)
-    states: list[np.ndarray] = []
-    gains: list[np.ndarray] = []
-    rules: list[int] = []
-    for rule in header:
-        states.append(state + said)
-        gains.append(np.zeros(grammar.n_rules, np.float32))
-        rules.append(rule)
-        said = said + flow.said[rule]
-    groups = list(header_terms(grammar, header))
-    for summand in summands:
-        lack = _Lack(flow, record, state, groups)
-        within = np.zeros_like(state)
-        for i, rule in enumerate(summand):
-            states.append(state + said + within + lack.vector)
-            gains.append(lack.gain(tuple(summand[:i])))
-            rules.append(rule)
-            said, within = said + flow.said[rule], within + flow.said_in_summand[rule]
-        group = summand_group(grammar, summand)
-        if group is not None:
-            groups.append(group)
-    log_p = flow.log_probabilities(np.array(states), flow.left_sides[rules], np.array(gains), allowed, strength)
-    return float(log_p[np.arange(len(rules)), rules].sum())

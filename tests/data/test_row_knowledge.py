@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.data.row_knowledge import allowed, balancing_row, fixed, impose, required, row_knowledge
+from lgf.data.row_knowledge import allowed, fixed, impose, required, row_knowledge
 from lgf.data.row_terms import read_row_term, read_shared
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.terms import term_of
@@ -94,16 +94,6 @@ def test_the_gate_refuses_what_contradicts_the_knowledge(name):
 def test_what_agrees_passes_the_gate_unchanged():
     known = row_knowledge(Knowledge(required=("sin(x)", "x: v"), forbidden=("x^2",), functions=("sin",)), FRAME)
     assert impose(known, SKELETON) is SKELETON or impose(known, SKELETON) == SKELETON
-
-
-def test_the_missing_row_of_a_conserved_sum_has_the_terms_that_stand_alone():
-    frame = Frame((("S", 1), ("I", 1), ("R", 1)))
-    known = row_knowledge(Knowledge(conserved="S + I + R"), frame)
-    rights = [read_expression(text, frame) for text in ("C*S*I", "C*S*I + C*I/(1 + C*I)")]
-    row, right = balancing_row(known, [*rights, None])
-    assert row == 2
-    assert {term_of(right)} == {term("I/(1 + C*I)", frame)}
-    assert balancing_row(known, [rights[0], None, None]) is None
 
 
 def test_momentum_is_a_sum_of_velocities():

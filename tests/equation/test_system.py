@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from lgf.equation.skeleton import Skeleton, variables_of
+from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
@@ -44,7 +44,6 @@ def test_the_skeleton_of_two_states():
     assert (skeleton.left, skeleton.highest) == (symbol("x", 2), symbol("x", 2))
     assert (skeleton.forced, skeleton.autonomous) == (True, False)
     assert skeleton.functions == {"sin"}
-    assert variables_of(skeleton) == set(skeleton.frame.columns)
     assert skeleton.complexity == sum(
         Skeleton.read(text, frame).complexity
         for text, frame in (

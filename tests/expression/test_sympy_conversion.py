@@ -1,5 +1,6 @@
 import pytest
 import sympy
+from benchmarks.from_sympy import from_sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -7,7 +8,7 @@ from lgf.errors import LgfError
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame
 from lgf.expression.parse import read_expression
-from lgf.expression.sympy_conversion import from_sympy, to_sympy
+from lgf.expression.sympy_conversion import to_sympy
 from lgf.expression.tree import T, add, constant, function, mul, number, power, signal, symbol
 
 LEAVES = st.one_of(

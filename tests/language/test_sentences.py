@@ -10,7 +10,7 @@ from lgf.equation.system import System
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import read_expression
 from lgf.grammar import bits, load_grammar, restrict, sample, spell
-from lgf.language.cheapest_derivation import bits_of, encode, encoding
+from lgf.language.cheapest_derivation import encode, encoding
 from lgf.language.sentences import (
     NoEquation,
     grammar_frame,
@@ -104,7 +104,7 @@ def test_no_sentence_treats_inputs_differently(text):
     skeleton = Skeleton.read(text, TWO)
     assert in_grammar_words(skeleton) is None
     assert encoding(STANDARD, skeleton).derivation is None
-    assert bits_of(STANDARD, skeleton) == math.inf
+    assert encoding(STANDARD, skeleton).bits == math.inf
 
 
 def test_no_sentence_says_two_states():
@@ -129,7 +129,7 @@ def test_an_equation_costs_the_same_under_any_name():
 def test_two_inputs_cost_as_much_as_one():
     both = System.read("prey' = -2*prey + 3*food - 0.5*hunters", frame=TWO)
     one = System.read("prey' = -2*prey + 3*voltage", frame=PREY)
-    assert bits_of(STANDARD, both) == bits_of(STANDARD, one) < math.inf
+    assert encoding(STANDARD, both).bits == encoding(STANDARD, one).bits < math.inf
 
 
 def test_terms_and_phrases_in_words():

@@ -5,8 +5,9 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from benchmarks.sentence_bits import sentence_bits
 
-from lgf.conditional_flow import LikelySentences, sentence_bits
+from lgf.conditional_flow import LikelySentences
 from lgf.errors import LgfError
 from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, split_rules
 from lgf.language.projections import n_features, project

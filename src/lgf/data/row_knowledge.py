@@ -5,7 +5,7 @@ user's own included: it puts known right-hand sides in, ties constants, and refu
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -29,11 +29,9 @@ from lgf.expression.tree import (
     SIGNAL,
     Expression,
     T,
-    add,
     constant,
     factors,
     is_input,
-    mul,
     number,
     substitute,
     summands,
@@ -258,28 +256,6 @@ def _opened(left: Expression, right: Expression) -> str:
     """The structure of an equation with every number in it open."""
     numbers: dict[Expression, Expression] = {n: number(1.5) for n in right.nodes() if n.head == "constant"}
     return structure(*open_constants(left, substitute(right, numbers), left)[:2])
-
-
-def balancing_row(known: RowKnowledge, rights: Sequence[Expression | None]) -> tuple[int, Expression] | None:
-    """(row, right-hand side with open constants) of the one row that is missing from a conserved sum.
-
-    It has the terms that stand in exactly one of the other rows; terms that stand in several cancel each other. None if
-    no law lacks exactly one row.
-    """
-    for law in known.laws:
-        missing = [row for row in law if rights[row] is None]
-        if len(missing) == 1:
-            bodies = [rights[row] for row in law if rights[row] is not None]
-            found = [term_of(s) for body in bodies if body is not None for s in summands(body)]
-            alone = [term for term in dict.fromkeys(found) if found.count(term) == 1]
-            terms, count = [], 0
-            for term in alone:
-                inner = [n for n in term.nodes() if n.head == "constant"]
-                names = {c: constant(count + 1 + i) for i, c in enumerate(inner)}
-                terms.append(mul(constant(count), substitute(term, names)))
-                count += 1 + len(inner)
-            return missing[0], add(*terms)
-    return None
 
 
 def _text(term: Expression) -> str:

@@ -238,8 +238,3 @@ def numbered(frame: Frame, sides: Sequence[tuple[Expression, Expression]]) -> Sk
 def order_of(expression: Expression) -> int:
     """The highest derivative that occurs, -1 if no state does."""
     return max((n.args[1] for n in expression.nodes() if n.head == "symbol"), default=SIGNAL)
-
-
-def variables_of(skeleton: Skeleton) -> frozenset[Variable]:
-    """The states and derivatives that occur."""
-    return frozenset(Variable(*s.args) for s in skeleton.symbols if s.args[1] != SIGNAL)

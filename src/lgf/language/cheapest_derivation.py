@@ -53,11 +53,6 @@ def encode(grammar: Grammar, equation: System | Skeleton, forced: bool | None = 
     return encoding(grammar, equation, forced).derivation
 
 
-def bits_of(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> float:
-    """The bits of the cheapest derivation of the equation; infinity if there is none."""
-    return encoding(grammar, equation, forced).bits
-
-
 def encoding(grammar: Grammar, equation: System | Skeleton, forced: bool | None = None) -> Encoding:
     """The encoding of the equation in the grammar restricted to its order and this forcing (None: its own).
 

@@ -51,11 +51,6 @@ class TermDictionary:
     terms: tuple[Term, ...]
 
     @cached_property
-    def by_parts(self) -> dict[frozenset[Expression], Term]:
-        """The terms by the set of their parts."""
-        return {frozenset(term.parts): term for term in self.terms}
-
-    @cached_property
     def by_part(self) -> dict[Expression, tuple[Term, ...]]:
         """The summands that contain each canonical term, cheapest first."""
         summands: dict[Expression, list[Term]] = {}
@@ -63,10 +58,6 @@ class TermDictionary:
             for part in term.parts:
                 summands.setdefault(part, []).append(term)
         return {part: tuple(terms) for part, terms in summands.items()}
-
-    def lookup(self, text: str | Expression) -> Term | None:
-        """The summand with these terms, coefficients being open; None if there is none."""
-        return self.by_parts.get(frozenset(parts_of(text)))
 
 
 def term_dictionary(grammar: Grammar, allowed: ArrayLike | None = None, max_bits: float = MAX_BITS) -> TermDictionary:

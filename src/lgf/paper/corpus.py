@@ -182,12 +182,6 @@ def project(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     return sums / np.sqrt(both.shape[-1] / 2)
 
 
-def projected_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """d_VF between projected behaviours [..., 256]: log of the squared distance, not below zero."""
-    squares = np.sum((one.astype(np.float64) - other.astype(np.float64)) ** 2, axis=-1)
-    return np.log(np.maximum(squares, 1.0))
-
-
 @lru_cache(maxsize=2)
 def _projection(n: int) -> tuple[np.ndarray, np.ndarray]:
     """The indices of the values in order of summation, and their signs (0 for padding)."""
