@@ -55,7 +55,7 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
     lengths = np.array([len(d) for d in unpad(bundle.grammar, derivations)], float)
     scores = (lengths - lengths.mean()) / lengths.std()
     began = time.perf_counter()
-    predictor = train_predictor(new_predictor(denoiser.layout, 0, seed=0, noise=denoiser.kind), tokens, scores, 0)
+    predictor = train_predictor(new_predictor(denoiser.layout, 0, seed=0), tokens, scores, 0)
     found = {f"s to train a predictor on {POINTS} points": time.perf_counter() - began}
     predictor = train_predictor(predictor, tokens, scores, 0, LONGER)
     found["correlation of its predictions (sentence length) with the truth"] = float(
@@ -81,7 +81,7 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
         )
     rng = np.random.default_rng(0)
     t = rng.random(200, dtype=np.float32)
-    x = noised(denoiser.layout, denoiser.kind, tokens[:200], t, rng)
+    x = noised(denoiser.layout, tokens[:200], t, rng)
     masked = x == denoiser.layout.mask
     for name, guide in {"length": guides[:1], "order": guides[1:]}.items():
         if guide:

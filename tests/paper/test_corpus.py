@@ -9,7 +9,7 @@ from lgf.paper.behavioural_distance import behaviour, behavioural_distance
 from lgf.paper.corpus import BEHAVIOUR_SIZE, Corpus, make_corpus, project
 
 SIZE = 150
-ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")
+ARRAYS = ("derivations", "order", "forced", "behaviour")
 
 
 @pytest.fixture(scope="module", params=["b1", "b2", "b3", "standard"])
@@ -30,7 +30,6 @@ def test_labels_are_those_of_the_equations(made):
     assert len(corpus) == SIZE
     found = list(skeletons(grammar, corpus))
     assert corpus.order.tolist() == [s.frame.orders[0] for s in found]
-    assert corpus.autonomous.tolist() == [s.autonomous for s in found]
     assert corpus.forced.tolist() == [s.forced for s in found]
     assert set(corpus.order.tolist()) <= {1, 2}
     used = {rule for derivation in unpad(grammar, corpus.derivations) for rule in derivation}

@@ -4,7 +4,7 @@ import pytest
 from lgf.grammar import spell, unpad
 from lgf.paper.autoencoder.autoencoder import decode
 from lgf.paper.bundle import load_bundle
-from lgf.paper.flow.denoiser import Noise, noised
+from lgf.paper.flow.denoiser import noised
 from lgf.paper.flow.guidance import Guide, exact_log_ratio, taylor_log_ratio
 from lgf.paper.flow.predictor import new_predictor, predict
 from lgf.paper.flow.predictor_training import train_predictor
@@ -59,7 +59,7 @@ def test_taylor_agrees_with_the_exact_ratio_of_a_score_that_many_tokens_add_up_t
     objective = train_predictor(new_predictor(layout, 0, seed=0, width=64), tokens, score, 0, settings)
     assert np.corrcoef(predict(objective, tokens), score)[0, 1] > 0.8
     t = rng.random(40, dtype=np.float32)
-    x = noised(layout, Noise.MASK, tokens[:40], t, rng)
+    x = noised(layout, tokens[:40], t, rng)
     guides = [Guide(order, 1, temperature=2.0), Guide(objective, -1.0)]
     exact, taylor = exact_log_ratio(guides, x, t, x >= 0), taylor_log_ratio(guides, x, t, x >= 0)
     assert np.corrcoef(exact.flatten(), taylor.flatten())[0, 1] > 0.99
@@ -71,7 +71,7 @@ def test_taylor_is_rough_where_a_token_decides_much():
     tokens = sample(bundle.denoiser, 100, 0, settings=SamplingSettings(steps=10))
     rng = np.random.default_rng(0)
     t = rng.random(100, dtype=np.float32)
-    x = noised(bundle.denoiser.layout, Noise.MASK, tokens, t, rng)
+    x = noised(bundle.denoiser.layout, tokens, t, rng)
     guides, masked = [Guide(bundle.predictors["order"], 2)], x == bundle.denoiser.layout.mask
     exact, taylor = (ratio(guides, x, t, masked)[masked] for ratio in (exact_log_ratio, taylor_log_ratio))
     assert 0.7 < np.corrcoef(exact.flatten(), taylor.flatten())[0, 1] < 0.9

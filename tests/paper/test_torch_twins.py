@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional
 
 from lgf.grammar import load_grammar, pad, sample
 from lgf.paper.autoencoder.autoencoder import AutoencoderSettings, Design, design
 from lgf.paper.bundle import load_bundle
-from lgf.paper.flow.denoiser import DenoiserSettings, Noise, denoiser_shapes
+from lgf.paper.flow.denoiser import DenoiserSettings, denoiser_shapes
 from lgf.paper.flow.guidance import Guide, taylor_log_ratio
 from lgf.paper.flow.predictor import Predictor, new_predictor, predictor_shapes
 from lgf.paper.flow.predictor_training import AdamW, loss_slopes
@@ -17,7 +16,6 @@ from lgf.paper.layout import Layout
 from lgf.paper.training import denoiser as flow
 from lgf.paper.training import predictor
 from lgf.paper.training.autoencoder import new_autoencoder
-from lgf.paper.training.recurrent import recurrent_states
 from lgf.paper.training.trained_weights import arrays, to_denoiser, to_predictor
 from lgf.trained.folders import model_names
 
@@ -37,7 +35,7 @@ def loaded(module, weights):
 
 
 def twin(numbers: Predictor) -> predictor.Predictor:
-    module = predictor.Predictor(numbers.layout, numbers.classes, numbers.width, numbers.noise)
+    module = predictor.Predictor(numbers.layout, numbers.classes, numbers.width)
     return loaded(module, numbers.weights)
 
 
@@ -109,18 +107,6 @@ def test_autoencoders_are_equal(name, architecture):
             np.testing.assert_allclose(numbers.decoded(coder, part), expected, **CLOSE)
 
 
-def test_recurrent_states_and_their_gradients_are_those_of_torch():
-    torch.manual_seed(0)
-    units = nn.GRU(6, 5, num_layers=2, bidirectional=True, batch_first=True)
-    x, slopes = torch.randn(7, 6, requires_grad=True), torch.randn(7, 11, 10)
-    expected = units(x[:, None].expand(-1, 11, -1))[0]
-    states = recurrent_states(units, x, 11).transpose(0, 1)
-    torch.testing.assert_close(states, expected)
-    inputs = [x, *units.parameters()]
-    ours, theirs = (torch.autograd.grad((y * slopes).sum(), inputs) for y in (states, expected))
-    torch.testing.assert_close(ours, theirs, **CLOSE)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("classes", [0, 3])
 def test_predictors_and_their_taylor_ratios_are_equal(layout, classes):
@@ -145,7 +131,7 @@ def test_predictors_and_their_taylor_ratios_are_equal(layout, classes):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("classes", [0, 2])
 def test_steps_of_a_predictor_are_those_of_torch(layout, classes):
-    numbers = new_predictor(layout, classes, seed=1, width=24, noise=Noise.MASK)
+    numbers = new_predictor(layout, classes, seed=1, width=24)
     module = twin(numbers)
     optimiser, theirs = (
         AdamW(numbers.weights, 3e-3, 1e-2),

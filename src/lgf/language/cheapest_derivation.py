@@ -22,7 +22,7 @@ from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, constant, mul,
 from lgf.grammar import Derivation, Grammar, bits, restrict, spell
 from lgf.language.headers import BLOCK, cheapest_headers, fraction
 from lgf.language.sentences import INPUT, NoEquation, in_grammar_words, skeleton_of
-from lgf.language.stored import Numbers, Plain, stored
+from lgf.language.stored import stored
 from lgf.language.term_dictionary import Term, TermDictionary, parts_of, term_dictionary
 
 _MARK = symbol("x0")  # the place of a summand in the expression of a header
@@ -202,21 +202,7 @@ def _rest(whole: Parts, taken: Parts) -> Parts:
 Headers = dict[Expression, tuple[_Header, ...]]
 
 
-def _to_plain(headers: Headers, number: Numbers) -> Plain:
-    return tuple(
-        (number[divisor], tuple((h.rules, h.bits, h.count, tuple([number[e] for e in h.own])) for h in some))
-        for divisor, some in headers.items()
-    )
-
-
-def _from_plain(plain: Plain, expressions: list[Expression]) -> Headers:
-    return {
-        expressions[divisor]: tuple(_Header(r, b, n, tuple([expressions[e] for e in own])) for r, b, n, own in some)
-        for divisor, some in plain
-    }
-
-
-@stored(_to_plain, _from_plain)
+@stored
 def _headers(grammar: Grammar, allowed: bytes) -> Headers:
     """The cheapest headers by divisor, one for each set of own terms and number of summands."""
     by_divisor: dict[Expression, dict[tuple[Parts, int], _Header]] = {}

@@ -19,7 +19,7 @@ from lgf.expression.parse import read_expression
 from lgf.expression.tree import Expression, add
 from lgf.grammar import Derivation, Grammar, enumerate_derivations, spell
 from lgf.grammar.restriction import as_mask
-from lgf.language.stored import Numbers, Plain, stored
+from lgf.language.stored import stored
 
 MAX_BITS = 24.0
 MAX_DERIVATIONS = 5000  # the cheapest; about a second of canonicalising
@@ -104,15 +104,7 @@ def summand_span(grammar: Grammar, body: Sequence[str], begin: int = 0) -> tuple
     return None
 
 
-def _to_plain(dictionary: TermDictionary, number: Numbers) -> Plain:
-    return tuple((tuple([number[p] for p in t.parts]), t.derivation, t.bits) for t in dictionary.terms)
-
-
-def _from_plain(plain: Plain, expressions: list[Expression]) -> TermDictionary:
-    return TermDictionary(tuple(Term(tuple([expressions[p] for p in parts]), d, b) for parts, d, b in plain))
-
-
-@stored(_to_plain, _from_plain)
+@stored
 def _dictionary(grammar: Grammar, allowed: bytes, max_bits: float) -> TermDictionary:
     mask = np.frombuffer(allowed, dtype=bool)
     symbols = summand_symbols(grammar)

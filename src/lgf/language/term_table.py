@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from lgf.grammar.vocabulary import STATE_WORD
 from lgf.language.cheapest_derivation import header_parts, reciprocal
 from lgf.language.headers import cheapest_headers, fraction, spell_header
 from lgf.language.sentences import grammar_frame
-from lgf.language.stored import Numbers, Plain, array_from_plain, array_to_plain, stored
+from lgf.language.stored import stored
 from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.halton import halton
@@ -97,51 +96,7 @@ def _rules(grammar: Grammar) -> bytes:
     return restrict(grammar, order=ORDERS[-1]).tobytes()
 
 
-def _to_plain(table: TermTable, number: Numbers) -> Plain:
-    terms, divisors = (tuple([number[e] for e in some]) for some in (table.terms, table.divisors))
-    by_order = tuple((order, _order_to_plain(one)) for order, one in table.by_order.items())
-    return terms, divisors, table.headers, table.kinds, by_order
-
-
-def _from_plain(plain: Plain, expressions: list[Expression]) -> TermTable:
-    terms, divisors, headers, kinds, by_order = plain
-    return TermTable(
-        tuple([expressions[e] for e in terms]),
-        tuple([expressions[e] for e in divisors]),
-        headers,
-        kinds,
-        {order: _order_from_plain(one) for order, one in by_order},
-    )
-
-
-def _order_to_plain(table: OrderTable) -> Plain:
-    arrays = (table.owner, table.group, table.relative, table.unit)
-    programs = (_programs_to_plain(p) for p in (table.programs, table.cofactors))
-    return (*programs, *map(array_to_plain, arrays))
-
-
-def _order_from_plain(plain: Plain) -> OrderTable:
-    programs, cofactors, owner, group, relative, unit = plain
-    return OrderTable(
-        _programs_from_plain(programs),
-        array_from_plain(owner),
-        array_from_plain(group),
-        array_from_plain(relative),
-        array_from_plain(unit),
-        _programs_from_plain(cofactors),
-    )
-
-
-def _programs_to_plain(programs: Programs) -> Plain:
-    return tuple(v if isinstance(v, int) else array_to_plain(v) for v in programs)
-
-
-def _programs_from_plain(plain: Plain) -> Programs:
-    values: list[Any] = [v if isinstance(v, int) else array_from_plain(v) for v in plain]
-    return Programs(*values)
-
-
-@stored(_to_plain, _from_plain)
+@stored
 def _table(grammar: Grammar, allowed_rules: bytes, n_terms: int) -> TermTable:
     allowed = np.frombuffer(allowed_rules, dtype=bool)
     headers = header_parts(grammar, allowed)

@@ -19,7 +19,7 @@ from lgf.errors import LgfError
 from lgf.grammar import Extent, Grammar
 from lgf.paper.autoencoder.autoencoder import Autoencoder, AutoencoderSettings, Design, decode
 from lgf.paper.autoencoder.block_autoencoder import BlockAutoencoder
-from lgf.paper.flow.denoiser import Denoiser, DenoiserSettings, Noise, denoiser_shapes
+from lgf.paper.flow.denoiser import Denoiser, DenoiserSettings, denoiser_shapes
 from lgf.paper.flow.predictor import Predictor, predictor_shapes
 from lgf.paper.layers import Array, Shapes, Weights, below, named
 from lgf.trained.folders import (
@@ -45,7 +45,7 @@ HALF = np.dtype(np.float16)
 class ModelBundle:
     """A grammar and the networks trained on it.
 
-    predictors  static predictors by name: order (class 0 is no equation of order 1 or 2), autonomous, forced (1 is yes)
+    predictors  static predictors by name: order (class 0 is no equation of order 1 or 2), forced (1 is yes)
     recipe      how it was trained
     metrics     measured quality
     versions    of the package, torch, numpy, python
@@ -148,10 +148,8 @@ class _Plan:
         if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
             raise LgfError("has an extent that no sentence of its grammar has")
         design = Design(grammar, AutoencoderSettings(**facts["autoencoder"]), extent)
-        described = dict(facts["denoiser"])
-        described["noise"] = Noise(described["noise"])
         predictors = {str(name): (p["classes"], p["width"]) for name, p in facts["predictors"].items()}
-        return _Plan(design, DenoiserSettings(**described), predictors)
+        return _Plan(design, DenoiserSettings(**facts["denoiser"]), predictors)
 
     def shapes(self) -> Shapes:
         """The names and shapes of all weights."""
@@ -164,9 +162,9 @@ class _Plan:
 
     def with_weights(self, facts: dict[str, Any], weights: Weights) -> ModelBundle:
         """The bundle with these weights."""
-        design, layout, noise = self.autoencoder, self.autoencoder.layout, self.denoiser.noise
+        design, layout = self.autoencoder, self.autoencoder.layout
         predictors = {
-            name: Predictor(layout, classes, width, noise, below(weights, f"predictors.{name}"))
+            name: Predictor(layout, classes, width, below(weights, f"predictors.{name}"))
             for name, (classes, width) in self.predictors.items()
         }
         return ModelBundle(

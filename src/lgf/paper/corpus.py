@@ -46,7 +46,7 @@ PROJECTION_SEED = 20
 MOST_DRAWS = 5_000  # in one round
 CHUNK = 250
 _FACTS = "corpus.json"
-_ARRAYS = ("derivations", "order", "autonomous", "forced", "behaviour")
+_ARRAYS = ("derivations", "order", "forced", "behaviour")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,6 @@ class Corpus:
 
     derivations  [n, max_length] int16, filled up with the padding rule
     order        [n] int8; for a right-hand side the least possible order (2 if it holds u')
-    autonomous   [n] bool, whether time does not occur
     forced       [n] bool, whether a given forcing occurs
     behaviour    [n, 256] float32; Euclidean distances of rows approximate sqrt(exp(d_VF)), see `project`
     facts        seed, grammar and versions of its making
@@ -63,7 +62,6 @@ class Corpus:
 
     derivations: np.ndarray
     order: np.ndarray
-    autonomous: np.ndarray
     forced: np.ndarray
     behaviour: np.ndarray
     facts: dict[str, Any]
@@ -105,7 +103,6 @@ class _Row:
 
     derivation: Derivation
     order: int
-    autonomous: bool
     forced: bool
     structure: str
     behaviour: np.ndarray
@@ -151,7 +148,6 @@ def make_corpus(
     return Corpus(
         derivations=pad(grammar, [row.derivation for row in chosen]).astype(np.int16),
         order=np.array([row.order for row in chosen], dtype=np.int8),
-        autonomous=np.array([row.autonomous for row in chosen], dtype=bool),
         forced=np.array([row.forced for row in chosen], dtype=bool),
         behaviour=np.array([row.behaviour for row in chosen], dtype=np.float32).reshape(len(chosen), BEHAVIOUR_SIZE),
         facts={
@@ -241,7 +237,7 @@ def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
     means, deviations = zip(*(behaviour(skeleton) for _, skeleton in by_structure.values()), strict=True)
     projected = project(np.array(means), np.array(deviations)).astype(np.float32)
     return [
-        _Row(derivation, skeleton.frame.orders[0], skeleton.autonomous, skeleton.forced, structure, vector)
+        _Row(derivation, skeleton.frame.orders[0], skeleton.forced, structure, vector)
         for (structure, (derivation, skeleton)), vector in zip(by_structure.items(), projected, strict=True)
     ]
 

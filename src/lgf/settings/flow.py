@@ -12,10 +12,9 @@ from lgf.settings.ranges import Count, Positive, Share, Tally, Weight
 class SamplingSettings:
     """Sampling of the chain; the paper has steps=100, eta=10, exact_guidance=False.
 
-    steps           of equal time, in each of which any number of tokens may jump; None samples masking noise without
-                    stochasticity in continuous time, one token after the other in random order, and every other
-                    chain in 100 steps
-    eta             stochasticity; larger values need more steps (over 400 for eta=10 with uniform noise)
+    steps           of equal time, in each of which any number of tokens may jump; None samples without stochasticity in
+                    continuous time, one token after the other in random order, and with it in 100 steps
+    eta             stochasticity; larger values need more steps
     x1_temperature  of the denoiser's probabilities
     exact_guidance  False takes the Taylor approximation, which suits many tokens of little weight each
     batch           rows sampled at a time

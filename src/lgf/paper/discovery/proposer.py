@@ -41,8 +41,8 @@ class FlowProposer:
         self._settings = settings
         self._rng = np.random.default_rng([seed, 3])
         layout = bundle.denoiser.layout
-        self._objective = new_predictor(layout, 0, self._seed(), noise=bundle.denoiser.kind)
-        self._stability = new_predictor(layout, 2, self._seed(), noise=bundle.denoiser.kind)
+        self._objective = new_predictor(layout, 0, self._seed())
+        self._stability = new_predictor(layout, 2, self._seed())
         self._target: float | None = None
         self._stability_learned = False
         self._learned = 0

@@ -1,11 +1,10 @@
 """The denoiser p(x_1 | x_t, t) of the discrete flow on latent tokens, and its noise.
 
 Time runs from 0 (noise) to 1 (data). At time t each token is data with probability t, independently, and
-noise otherwise: the mask state, or a uniformly drawn level.
+noise otherwise: the mask state.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Literal
 
 import numpy as np
@@ -31,26 +30,9 @@ from lgf.paper.layout import Layout
 from lgf.settings.ranges import Count
 
 
-class Noise(StrEnum):
-    """The state of a token at t = 0."""
-
-    MASK = "mask"
-    UNIFORM = "uniform"
-
-
-def noise(layout: Layout, kind: Noise, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Tokens at t = 0."""
-    if kind == Noise.MASK:
-        return np.full(shape, layout.mask)
-    return rng.integers(layout.levels, size=shape)
-
-
-def noised(
-    layout: Layout, kind: Noise, x1: NDArray[np.integer], t: Array, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def noised(layout: Layout, x1: NDArray[np.integer], t: Array, rng: np.random.Generator) -> NDArray[np.int64]:
     """Noised tokens x_t [n, D] of data x_1 [n, D] at times t [n]."""
-    stays = rng.random(x1.shape, dtype=np.float32) < t[:, None]
-    return np.where(stays, x1, noise(layout, kind, x1.shape, rng))
+    return np.where(rng.random(x1.shape, dtype=np.float32) < t[:, None], x1, layout.mask)
 
 
 @dataclass(frozen=True)
@@ -65,7 +47,6 @@ class DenoiserSettings:
     depth: Count = 3
     heads: Count = 4
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    noise: Noise = Noise.MASK
 
     def __post_init__(self):
         if self.architecture not in ("blocks", "mlp"):
@@ -81,11 +62,6 @@ class Denoiser:
     layout: Layout
     settings: DenoiserSettings
     weights: Weights
-
-    @property
-    def kind(self) -> Noise:
-        """The kind of noise used in training."""
-        return self.settings.noise
 
     def __call__(self, x: NDArray[np.integer], t: Array, where: NDArray[np.bool_] | None = None) -> Array:
         """Logits [n, D, levels]; if `where` [n, D] is given, only those of its tokens are meant."""

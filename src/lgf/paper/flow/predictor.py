@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.paper.flow.denoiser import Noise
 from lgf.paper.layers import (
     Array,
     Shapes,
@@ -50,7 +49,6 @@ class Predictor:
     layout: Layout
     classes: int
     width: int
-    noise: Noise
     weights: Weights
 
     def __call__(self, x: NDArray[np.integer], t: Array) -> Array:
@@ -171,7 +169,7 @@ def predictor_shapes(layout: Layout, classes: int, width: int) -> Shapes:
     return shapes | named("time", linear_shapes(1, width)) | named("out", linear_shapes(width, max(classes, 1)))
 
 
-def new_predictor(layout: Layout, classes: int, seed: int, width: int = 128, noise: Noise = Noise.MASK) -> Predictor:
+def new_predictor(layout: Layout, classes: int, seed: int, width: int = 128) -> Predictor:
     """An untrained predictor, with random weights of the usual size: uniform within 1 / sqrt(inputs)."""
     rng = np.random.default_rng(seed)
     shapes = predictor_shapes(layout, classes, width)
@@ -180,7 +178,7 @@ def new_predictor(layout: Layout, classes: int, seed: int, width: int = 128, noi
         if name != "log_sigma":
             inputs = shapes[name.replace(".bias", ".weight")][1]
             weights[name] = rng.uniform(-1, 1, shape).astype(np.float32) / np.float32(math.sqrt(inputs))
-    return Predictor(layout, classes, width, noise, weights)
+    return Predictor(layout, classes, width, weights)
 
 
 def predict(predictor: Predictor, tokens: ArrayLike) -> Array:

@@ -30,7 +30,7 @@ def train_predictor(
     for _ in range(settings.steps):
         rows = rng.integers(len(x1), size=min(settings.batch, len(x1)))
         t = rng.random(len(rows), dtype=np.float32)
-        x = noised(predictor.layout, predictor.noise, x1[rows], t, rng)
+        x = noised(predictor.layout, x1[rows], t, rng)
         optimiser.step(loss_slopes(predictor.with_weights(optimiser.weights), x, t, labels[rows])[1])
     return predictor.with_weights(optimiser.weights)
 

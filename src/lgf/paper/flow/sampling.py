@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.paper.flow.denoiser import Denoiser, Noise, noise
+from lgf.paper.flow.denoiser import Denoiser
 from lgf.paper.flow.guidance import Guide, exact_log_ratio, taylor_log_ratio
 from lgf.paper.layers import Array, softmax
 from lgf.settings.flow import SamplingSettings
@@ -58,9 +58,9 @@ def resample(
     start = 1 - hidden.mean(1) if time is None else np.asarray(time, dtype=float)
     start = np.broadcast_to(np.minimum(start, LATEST_START), len(known)).astype(np.float32)
     rng = np.random.default_rng(seed)
-    x = np.where(hidden, noise(layout, denoiser.kind, known.shape, rng), known)
+    x = np.where(hidden, layout.mask, known)
     chain = _Chain(denoiser, guides, settings, rng)
-    final = denoiser.kind == Noise.MASK and settings.eta == 0  # a token that was drawn does not change again
+    final = settings.eta == 0  # a token that was drawn does not change again
     walk = _walk if not final else _unmask if settings.steps is None else _unmask_in_steps
     for begin in range(0, len(x), settings.batch):
         rows = slice(begin, begin + settings.batch)
@@ -82,7 +82,7 @@ class _Chain(NamedTuple):
         With `only` the probabilities elsewhere are not computed, and mean nothing.
 
         By Bayes' rule, p(x_1 | x_t, y) = p(x_1 | x_t) p(y | x_t with the token) / p(y | x_t). It is exact for a masked
-        token. Under uniform noise it is an approximation that guides too little.
+        token.
         """
         score = self.denoiser(x, t, guided if only else None) / np.float32(self.settings.x1_temperature)
         if self.guides:
@@ -134,22 +134,20 @@ def _walk(chain: _Chain, x: Tokens, fixed: Mask, start: Array) -> Tokens:
         t = start + step * dt
         eta = 0.0 if step == steps - 1 else settings.eta
         chance = chain.rng.random(x.shape)
-        needed = ~fixed
-        if denoiser.kind == Noise.MASK:
-            # When a token leaves the mask does not depend on the networks, so they are asked about leaving ones only.
-            leaving = (1 + eta * t) / (1 - t) * dt
-            needed &= (x == denoiser.layout.mask) & (chance < _MARGIN * leaving[:, None])
+        # When a token leaves the mask does not depend on the networks, so they are asked about leaving ones only.
+        leaving = (1 + eta * t) / (1 - t) * dt
+        needed = ~fixed & (x == denoiser.layout.mask) & (chance < _MARGIN * leaving[:, None])
         rows = needed.any(1)
         p = np.full((*x.shape, denoiser.layout.levels), 1 / denoiser.layout.levels, dtype=np.float32)
         if rows.any():
             p[rows] = chain.posterior(x[rows], t[rows], needed[rows], only=True)
-        rate = jump_rates(denoiser.kind, p, x, t, eta)
+        rate = jump_rates(p, x, t, eta)
         x = np.where(fixed, x, _jump(rate * dt[:, None, None], x, chance))
     best = denoiser(x, np.ones_like(start)).argmax(-1)
     return np.where(x == denoiser.layout.mask, best, x)
 
 
-def jump_rates(kind: Noise, p: Array, x: Tokens, t: Array, eta: float) -> Array:
+def jump_rates(p: Array, x: Tokens, t: Array, eta: float) -> Array:
     """Jump rates [n, D, S] from x [n, D] to each state; p [n, D, levels] is the posterior. The rate to stay is 0.
 
     The rate is the sum of flow and stochasticity `eta`; the latter does not change the marginals.
@@ -158,13 +156,9 @@ def jump_rates(kind: Noise, p: Array, x: Tokens, t: Array, eta: float) -> Array:
     time = t[:, None, None]
     here = np.eye(levels + 1, dtype=p.dtype)[x]
     rate = np.zeros_like(here)
-    if kind == Noise.MASK:
-        masked = here[..., -1:]
-        rate[..., :-1] = masked * p * (1 + eta * time) / (1 - time)
-        rate[..., -1:] = (1 - masked) * eta
-    else:
-        stays = (p * here[..., :-1]).sum(-1, keepdims=True)
-        rate[..., :-1] = p * (1 + eta + eta * (levels - 1) * time) / (1 - time) + eta * stays
+    masked = here[..., -1:]
+    rate[..., :-1] = masked * p * (1 + eta * time) / (1 - time)
+    rate[..., -1:] = (1 - masked) * eta
     return rate * (1 - here)
 
 

@@ -4,20 +4,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lgf.paper.flow.denoiser import DenoiserSettings, Noise
+from lgf.paper.flow.denoiser import DenoiserSettings
 from lgf.paper.layout import Layout
 
 
-def noise(layout: Layout, kind: Noise, shape: tuple[int, ...]) -> Tensor:
-    """Tokens at t = 0, by torch's current generator."""
-    if kind == Noise.MASK:
-        return torch.full(shape, layout.mask)
-    return torch.randint(layout.levels, shape)
-
-
-def noised(layout: Layout, kind: Noise, x1: Tensor, t: Tensor) -> Tensor:
-    """Noised tokens x_t [n, D] of data x_1 [n, D] at times t [n]."""
-    return torch.where(torch.rand(x1.shape) < t[:, None], x1, noise(layout, kind, tuple(x1.shape)))
+def noised(layout: Layout, x1: Tensor, t: Tensor) -> Tensor:
+    """Noised tokens x_t [n, D] of data x_1 [n, D] at times t [n], by torch's current generator."""
+    return torch.where(torch.rand(x1.shape) < t[:, None], x1, layout.mask)
 
 
 def shuffled(layout: Layout, tokens: Tensor) -> Tensor:
@@ -38,26 +31,19 @@ class Denoiser(nn.Module):
         self.settings = settings
         self.net = (_BlockNet if settings.architecture == "blocks" else _Perceptron)(layout, settings)
 
-    @property
-    def kind(self) -> Noise:
-        """The kind of noise used in training."""
-        return self.settings.noise
-
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """Logits [n, D, levels]."""
         return self.net(x, t)
 
 
 def flow_loss(denoiser: Denoiser, x1: Tensor) -> Tensor:
-    """Mean cross-entropy of x_1 at one random time per row; over masked tokens, or all under uniform noise."""
+    """Mean cross-entropy of x_1 at one random time per row; over masked tokens."""
     layout = denoiser.layout
     t = torch.rand(len(x1))
-    x = noised(layout, denoiser.kind, x1, t)
+    x = noised(layout, x1, t)
     logits = denoiser(x, t)
-    if denoiser.kind == Noise.MASK:
-        hidden = x == layout.mask
-        return functional.cross_entropy(logits[hidden], x1[hidden], reduction="sum") / hidden.sum().clamp(min=1)
-    return functional.cross_entropy(logits.flatten(0, 1), x1.flatten())
+    hidden = x == layout.mask
+    return functional.cross_entropy(logits[hidden], x1[hidden], reduction="sum") / hidden.sum().clamp(min=1)
 
 
 class _Perceptron(nn.Module):

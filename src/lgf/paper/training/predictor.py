@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lgf.paper.flow.denoiser import Noise
 from lgf.paper.flow.predictor import LEAST_LOG_SIGMA
 from lgf.paper.layout import Layout
 from lgf.paper.training.denoiser import noised
@@ -16,12 +15,11 @@ class Predictor(nn.Module):
     sigma_t = t sigma_1 + (1 - t) sigma_0, both learned. The order of the slots does not matter.
     """
 
-    def __init__(self, layout: Layout, classes: int, width: int = 128, noise: Noise = Noise.MASK):
+    def __init__(self, layout: Layout, classes: int, width: int = 128):
         super().__init__()
         self.layout = layout
         self.classes = classes
         self.width = width
-        self.noise = noise
         states = layout.states
         self.header = nn.Linear(layout.header * states, width) if layout.header else None
         self.slot = nn.Linear(layout.summand * states, width) if layout.slots else None
@@ -62,7 +60,7 @@ class Predictor(nn.Module):
 def predictor_loss(predictor: Predictor, x1: Tensor, labels: Tensor) -> Tensor:
     """Mean -log p(y | x_t, t) at one random time per row; y is the label of x_1."""
     t = torch.rand(len(x1))
-    x = noised(predictor.layout, predictor.noise, x1, t)
+    x = noised(predictor.layout, x1, t)
     out = predictor(functional.one_hot(x, predictor.layout.states).float(), t)
     if predictor.classes:
         return functional.nll_loss(out, labels)

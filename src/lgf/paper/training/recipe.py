@@ -43,7 +43,7 @@ class DenoiserRecipe(DenoiserSettings):
 
 @dataclass(frozen=True)
 class PredictorRecipe:
-    """The static predictors: order, autonomy, forcing; `own_samples` of the flow are added to the corpus."""
+    """The static predictors: order, forcing; `own_samples` of the flow are added to the corpus."""
 
     width: Count = 128
     own_samples: Tally = 8000

@@ -9,7 +9,6 @@ from torch.nn import functional
 from lgf.grammar import Grammar
 from lgf.paper.autoencoder.sequence_autoencoder import KERNELS, RECURRENT, RESIDUAL
 from lgf.paper.layout import Layout
-from lgf.paper.training.recurrent import recurrent_states
 
 SPREAD = 0.6
 
@@ -59,7 +58,8 @@ class SequenceAutoencoder(nn.Module):
         return functional.cross_entropy(logits.flatten(0, 1), arranged.flatten())
 
     def _logits(self, codes: Tensor) -> Tensor:
-        return self.leave(recurrent_states(self.recurrent, self.enter(codes), self.grammar.max_length).transpose(0, 1))
+        at_every_place = self.enter(codes)[:, None].expand(-1, self.grammar.max_length, -1)
+        return self.leave(self.recurrent(at_every_place)[0])
 
     def initialise(self, arranged: Tensor) -> None:
         """Draws weights by which the latent of these rows varies by SPREAD around 0 in each channel.

@@ -170,7 +170,7 @@ def train_predictors(
     work: Path | None = None,
     progress: Report | None = None,
 ) -> dict[str, Predictor]:
-    """The trained predictors of order, autonomy and forcing, except those that are constant in the corpus.
+    """The trained predictors of order and forcing, except those that are constant in the corpus.
 
     They are trained on the corpus and on samples of the flow. The samples add sentences that are no equation (order 0)
     and codes that no sentence has.
@@ -181,7 +181,6 @@ def train_predictors(
     valid = [s is not None and s.frame.orders[0] <= 2 for s in skeletons]
     labels = {
         "order": ([0 if s is None or s.frame.orders[0] > 2 else s.frame.orders[0] for s in skeletons], corpus.order),
-        "autonomous": ([s is not None and s.autonomous for s in skeletons], corpus.autonomous),
         "forced": ([s is not None and s.forced for s in skeletons], corpus.forced),
     }
     predictors = {}
@@ -207,7 +206,7 @@ def _train_predictor(
 ) -> Predictor:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = predictor.Predictor(denoiser.layout, int(labels.max()) + 1, plan.predictors.width, denoiser.kind)
+        model = predictor.Predictor(denoiser.layout, int(labels.max()) + 1, plan.predictors.width)
     fit(
         model, lambda rows: predictor.predictor_loss(model, tokens[rows], labels[rows]),
         len(tokens) - n_held_out, n_held_out, plan.predictors.training, plan.seed, f"predictor of {name}",

@@ -1,4 +1,4 @@
-"""Weights of a torch network as arrays, for the networks of `lgf.latent`."""
+"""Weights of a torch network as arrays, for the networks in NumPy."""
 
 import numpy as np
 from torch import nn
@@ -22,4 +22,4 @@ def to_denoiser(module: flow.Denoiser) -> Denoiser:
 
 def to_predictor(module: predictor.Predictor) -> Predictor:
     """The predictor with the module's weights."""
-    return Predictor(module.layout, module.classes, module.width, module.noise, arrays(module))
+    return Predictor(module.layout, module.classes, module.width, arrays(module))
