@@ -508,8 +508,10 @@ RUNS = {
     "no folder": lambda: open_run("data.csv/run", read_request("run")),
     "none": lambda: read_run("nowhere"),
     "not finished": lambda: (Path("run/equation.json").unlink(), read_run("run")),
-    "damaged": edited("run/run.json", lambda f: f.pop("problem"), lambda: read_run("run")),
-    "damaged settings": edited("run/run.json", lambda f: f["settings"].pop("fit"), lambda: read_run("run")),
+    "damaged": edited("run/run.json", lambda f: f["request"].pop("problem"), lambda: read_run("run")),
+    "damaged settings": edited(
+        "run/run.json", lambda f: f["request"]["settings"].update(magic=1), lambda: read_run("run")
+    ),
     "another format": edited("run/run.json", lambda f: f.update(format=9), lambda: read_run("run")),
     "another version": edited(
         "run/run.json", lambda f: f["versions"].update(lgf="99.0"), lambda: read_request("run", resume=True)
@@ -532,7 +534,7 @@ RUNS = {
     ),
     "no room": lambda: write_atomically(Path("nowhere/run.json"), b""),
     "another number of experiments": edited(
-        "run/equation.json", lambda f: f["best"]["initial"].append([0, 0]), lambda: read_run("run")
+        "run/equation.json", lambda f: f["best"]["fit"]["initial"].append([0, 0]), lambda: read_run("run")
     ),
 }
 

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
+from lgf.fit.constants import ConstantFit
+from lgf.fit.segments import Shooting
+from lgf.fit.sharing import Sharing, Varying
 from lgf.runs.folder import (
     JOURNAL,
     discard_run,
@@ -27,31 +30,30 @@ from lgf.runs.folder import (
 )
 from lgf.runs.journal import Journal, read_lines
 from lgf.runs.request import Run, execute
-from lgf.runs.serialisation import (
-    candidate_from_plain,
-    candidate_to_plain,
-    jsonable,
-    problem_from_plain,
-    problem_to_plain,
-    settings_from_plain,
-    settings_to_plain,
-)
+from lgf.runs.serialisation import read, to_plain, written
+from lgf.search.candidate import Candidate, Noise, Prediction, Proposal
 from lgf.search.settings import PRESETS
 from lgf.solver.forcing import Forcing
+from lgf.solver.stability import Stability, StabilityKind
+from lgf.solver.trajectory import SolveStatus
 
 
-def through_json(data):
-    return json.loads(json.dumps(jsonable(data), allow_nan=False))
+def stored(value):
+    return written(to_plain(value))
+
+
+def read_again(value):
+    """The value from what is stored of it, which is strict JSON."""
+    return read(type(value), json.loads(stored(value), parse_constant=lambda name: pytest.fail(name)))
 
 
 def same(one: Run, other: Run) -> None:
     assert one.system == other.system
-    assert candidate_to_plain(one.best) == candidate_to_plain(other.best)
     assert front_rows(one) == front_rows(other)
-    assert [candidate_to_plain(c) for c in one.indistinguishable] == [
-        candidate_to_plain(c) for c in other.indistinguishable
+    timeless = [
+        replace(run, seconds=0.0, history=tuple(replace(i, seconds=0.0) for i in run.history)) for run in (one, other)
     ]
-    assert [replace(i, seconds=0.0) for i in one.history] == [replace(i, seconds=0.0) for i in other.history]
+    assert stored(timeless[0]) == stored(timeless[1])
 
 
 @pytest.fixture
@@ -64,15 +66,14 @@ def test_what_is_written_is_read(duffing, decay, tmp_path):
     named = replace(decay, request=replace(decay.request, source="decay.csv"))
     for name, run in (("duffing", duffing), ("decay", named)):
         write_run(run, tmp_path / name)
-        read = read_run(tmp_path / name)
-        same(read, run)
-        assert read.journal == run.journal
-        assert problem_to_plain(read.request.problem) == problem_to_plain(run.request.problem)
-        assert read.request.settings == run.request.settings
-        assert read.request.source == run.request.source
-        np.testing.assert_array_equal(read.trajectory().values, run.trajectory().values)
+        back = read_run(tmp_path / name)
+        same(back, run)
+        assert back.journal == run.journal
+        assert stored(back.request) == stored(run.request)
+        assert back.request.settings == run.request.settings
+        np.testing.assert_array_equal(back.trajectory().values, run.trajectory().values)
         again = tmp_path / f"{name} again"
-        write_run(read, again)
+        write_run(back, again)
         for file in (tmp_path / name).iterdir():
             assert file.read_bytes() == (again / file.name).read_bytes()
 
@@ -88,11 +89,10 @@ def test_every_candidate_survives_the_journal(duffing, decay):
     for run in (duffing, decay):
         assert run.discovery is not None
         for candidate in run.discovery.population:
-            back = candidate_from_plain(through_json(candidate_to_plain(candidate)))
+            back = read_again(candidate)
             assert back.skeleton == candidate.skeleton
             assert Skeleton.read(str(candidate.skeleton), candidate.skeleton.frame) == candidate.skeleton
-            assert back.fit.values == candidate.fit.values
-            assert candidate_to_plain(back) == candidate_to_plain(candidate)
+            assert stored(back) == stored(candidate)
             np.testing.assert_array_equal(back.fit.covariance, candidate.fit.covariance)
 
 
@@ -212,24 +212,33 @@ DAMAGES = {
     "run.json binary": lambda f: (f / "run.json").write_bytes(b"\xff\xfe\0"),
     "run.json nested": lambda f: (f / "run.json").write_text("[" * 100_000),
     "run.json of another format": lambda f: _change(f, "run.json", "format", 1),
-    "no settings": lambda f: _change(f, "run.json", "settings", None),
-    "unknown setting": lambda f: _change(f, "run.json", "settings", {"magic": 1}),
-    "no problem": lambda f: _change(f, "run.json", "problem", {}),
-    "hostile grammar": lambda f: _change(f, "run.json", "grammar", "__import__('os')"),
-    "seed as text": lambda f: _change(f, "run.json", "seed", "many"),
+    "no settings": lambda f: _change(f, "run.json", "request.settings", None),
+    "unknown setting": lambda f: _change(f, "run.json", "request.settings", {"magic": 1}),
+    "no problem": lambda f: _change(f, "run.json", "request.problem", {}),
+    "hostile grammar": lambda f: _change(f, "run.json", "request.grammar", "__import__('os')"),
+    "seed as text": lambda f: _change(f, "run.json", "request.seed", "many"),
     "equation.json missing": lambda f: (f / "equation.json").unlink(),
     "equation.json empty": lambda f: (f / "equation.json").write_text(""),
     "best missing": lambda f: _change(f, "equation.json", "best", None),
     "hostile skeleton": lambda f: _change(f, "equation.json", "best", {"skeleton": "__import__('os').system('x')"}),
     "branches of another number": lambda f: _change(f, "equation.json", "branches", []),
     "history of text": lambda f: _change(f, "equation.json", "history", ["x"]),
+    "an unknown value": lambda f: _change(f, "equation.json", "magic", 1),
+    "a negative loss": lambda f: _change(f, "equation.json", "best.fit.loss", -1.0),
+    "no experiment": lambda f: _change(f, "equation.json", "best.fit.by_experiment", []),
+    "a constant more": lambda f: _change(f, "equation.json", "best.fit.values", [1.0] * 9),
+    "a forcing in u": lambda f: _change(f, "run.json", "request.problem.observations", [{"inputs": {"F": "u"}}]),
     "versions a number": lambda f: _change(f, "equation.json", "versions", 3),
 }
 
 
 def _change(folder, file, key, value):
     facts = json.loads((folder / file).read_text())
-    facts[key] = value
+    *parents, last = key.split(".")
+    place = facts
+    for parent in parents:
+        place = place[parent]
+    place[last] = value
     (folder / file).write_text(json.dumps(facts))
 
 
@@ -244,16 +253,51 @@ def test_a_damaged_folder_gives_one_sentence(folder, name):
     assert len(said) < 400
 
 
+ODD = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([-1, 1e308, 10**400])
+    | st.text(max_size=8)
+)
+ODDER = ODD | st.lists(ODD, max_size=3) | st.dictionaries(st.text(max_size=3), ODD, max_size=2)
+
+
+def damaged(data, facts):
+    """The facts with something else in one place, at any depth."""
+    if not isinstance(facts, (dict, list)) or not facts or not data.draw(st.integers(0, 5)):
+        return data.draw(ODDER)
+    at = data.draw(st.sampled_from(sorted(facts) if isinstance(facts, dict) else range(len(facts))))
+    facts[at] = damaged(data, facts[at])
+    return facts
+
+
 @given(st.data())
 @settings(deadline=None, derandomize=True, max_examples=150)
-def test_any_leaf_may_be_anything(duffing, data):
-    """Whatever stands in place of a value, reading gives a candidate or an error of the kinds that are caught."""
+def test_any_place_of_a_journal_line_may_hold_anything(duffing, data):
+    """Whatever stands in place of a value, reading gives a candidate or one sentence."""
     entry = json.loads(duffing.journal[data.draw(st.integers(0, len(duffing.journal) - 1))])
-    key = data.draw(st.sampled_from(sorted(entry)))
-    odd = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-    entry[key] = data.draw(odd | st.lists(odd, max_size=3) | st.dictionaries(st.text(max_size=3), odd, max_size=2))
     with contextlib.suppress(LgfError):
-        Journal(lines=[json.dumps(entry)])
+        Journal(lines=[json.dumps(damaged(data, entry))])
+
+
+@given(st.data())
+@settings(
+    deadline=None, derandomize=True, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_place_of_a_result_may_hold_anything(folder, data):
+    name = data.draw(st.sampled_from(["run.json", "equation.json"]))
+    sound = (folder / name).read_bytes()
+    (folder / name).write_text(json.dumps(damaged(data, json.loads(sound))))
+    try:
+        run = read_run(folder)
+        front_rows(run)
+        run.trajectory()
+    except LgfError:
+        pass
+    finally:
+        (folder / name).write_bytes(sound)
 
 
 def test_journal_lines_that_are_no_candidates(tmp_path):
@@ -291,13 +335,66 @@ def test_problems_round_trip(values, missing, low, sampled):
     observation = Observation(t, values, ("u", "u''"), weights, (0.1,), {"F": forcing}, "a <name>")
     known = Knowledge(order=2, stable=True, functions=("sin",), bounds={"u^3": (low, 1.0)}, required=("u",))
     problem = Problem((observation,), known)
-    back = problem_from_plain(through_json(problem_to_plain(problem)))
-    assert problem_to_plain(back) == problem_to_plain(problem)
+    back = read_again(problem)
+    assert stored(back) == stored(problem)
     np.testing.assert_array_equal(back.observations[0].values, values)
     np.testing.assert_array_equal(back.signals()["F"].values(t), problem.signals()["F"].values(t))
     assert back.knowledge.bounds == {"u^3": (low, 1.0)}
 
 
+numbers = st.floats(allow_nan=False)
+losses = st.floats(0.0, None)
+SKELETONS = [
+    Skeleton.read(text)
+    for text in ("u' = t", "u'' = C*u + F", "x' = C0*x - C1*x*y; y' = C1*x*y", "C*u'' + C*u'*u'' = F")
+]
+
+
+@st.composite
+def candidates(draw):
+    skeleton = draw(st.sampled_from(SKELETONS))
+    n, p, width = draw(st.integers(1, 3)), skeleton.n_constants, skeleton.frame.dimension
+
+    def matrix(rows, columns, elements=numbers):
+        return draw(arrays(float, (rows, columns), elements=elements))
+
+    varying = st.builds(Varying, st.integers(0, p - 1), numbers, losses)
+    sharing = st.builds(Sharing, st.lists(varying, max_size=2).map(tuple) if p else st.just(()))
+    starts = st.none() | st.lists(numbers, max_size=3).map(tuple)
+    counts = st.integers(0, 10**6)
+    shooting = st.none() | st.builds(Shooting, st.lists(counts, max_size=2).map(tuple), starts, starts, st.booleans())
+    fit = ConstantFit(
+        skeleton, tuple(matrix(1, p)[0].tolist()), draw(losses), draw(losses),
+        matrix(1, len(skeleton.frame.columns), losses)[0], matrix(p, p), matrix(n, width, st.floats()),
+        matrix(n, p), draw(sharing), draw(numbers), draw(st.sampled_from(SolveStatus)), draw(counts), draw(counts),
+        draw(st.integers(1, 9)), matrix(2 * n, width) if draw(st.booleans()) else None,
+    )  # fmt: skip
+    derivation = st.none() | st.lists(counts, max_size=4).map(tuple)
+    proposal = Proposal(
+        draw(st.sampled_from(SKELETONS)), draw(losses), draw(derivation), draw(st.text(max_size=9)), draw(starts),
+        draw(sharing), draw(shooting), draw(st.booleans()),
+    )  # fmt: skip
+    missing = st.none() | losses
+    prediction = st.none() | st.builds(Prediction, missing, missing, st.floats(), numbers)
+    return Candidate(
+        proposal, fit, draw(counts), draw(numbers),
+        draw(st.none() | st.builds(Stability, st.sampled_from(StabilityKind), st.text(max_size=9))),
+        draw(prediction), draw(st.none() | st.builds(Noise, losses, losses)),
+    )  # fmt: skip
+
+
+@given(candidates())
+@settings(deadline=None, derandomize=True, max_examples=60)
+def test_candidates_round_trip(candidate):
+    back = read_again(candidate)
+    assert stored(back) == stored(candidate)
+    assert (back.skeleton, back.fit.values, back.proposal.start) == (
+        candidate.skeleton, candidate.fit.values, candidate.proposal.start,
+    )  # fmt: skip
+    for name in ("losses", "covariance", "initial", "by_experiment"):
+        np.testing.assert_array_equal(getattr(back.fit, name), getattr(candidate.fit, name))
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_settings_round_trip(preset):
-    assert settings_from_plain(through_json(settings_to_plain(PRESETS[preset]))) == PRESETS[preset]
+    assert read_again(PRESETS[preset]) == PRESETS[preset]

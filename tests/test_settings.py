@@ -79,12 +79,12 @@ def test_a_file_takes_the_place_of_what_it_names_and_of_nothing_else(preset):
 def test_settings_of_the_command_line_stand_in_the_run():
     order = ["discover", "decay.csv", "--order", "1", "--evaluations", "20", "--settings", "settings.toml"]
     assert main([*order, "--out", "run"]) == 0
-    facts = json.loads(Path("run/run.json").read_text())["settings"]
+    facts = json.loads(Path("run/run.json").read_text())["request"]["settings"]
     assert facts["search"]["population"] == 15
     assert facts["flow"]["sampling"]["steps"] == 4
     assert facts["proposers"] == [{"name": "monte carlo", "share": 1.0}]
     assert "flow.sampling.steps" in Path("run/report.html").read_text()
-    origins = {json.loads(line)["origin"] for line in read_journal("run")}
+    origins = {json.loads(line)["candidate"]["proposal"]["origin"] for line in read_journal("run")}
     assert origins <= {"enumeration", "monte carlo", "simplified"}
 
 

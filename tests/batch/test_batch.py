@@ -115,7 +115,7 @@ def test_the_notes_and_units_of_each_table_are_in_its_run(tmp_path, monkeypatch)
     rows = fit_files(model, {"a": table}, "out", workers="threads")
     assert rows["unit of t"].tolist() == ["day"]
     assert "[1/d]" in rows["equation"][0]
-    notes = json.loads(Path("out/a", REQUEST).read_text())["notes"]
+    notes = json.loads(Path("out/a", REQUEST).read_text())["request"]["notes"]
     assert "The times in 'date' are dates; t counts days from the first one." in notes
 
 

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -132,19 +130,6 @@ def test_values_must_be_as_many_as_constants():
         System(Skeleton.read("u' = C*u + C"), (1.0,))
     with pytest.raises(ValueError, match="1 errors for 2"):
         System(Skeleton.read("u' = C*u + C"), (1.0, 2.0), errors=(1.0,))
-
-
-def test_json_round_trip():
-    for equation in (
-        System(
-            Skeleton.read("u' = C*u/(1 + C*u^2) + F"),
-            (1 / 3, -2e-9),
-            errors=(0.1, 0.2),
-            formulas=(("F", read_expression("t/7")),),
-        ),
-        System.read("u''^2 = 81*u^2"),
-    ):
-        assert System.from_dict(json.loads(json.dumps(equation.to_dict()))) == equation
 
 
 def test_machine_text_reads_back_exactly():

@@ -8,10 +8,11 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request as Call
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from lgf.errors import LgfError
+from lgf.runs.serialisation import for_page
 
 MOST_JSON = 1_000_000  # bytes of a call
 
@@ -64,9 +65,14 @@ def whole_number(text: str | None) -> int:
     return int(text)
 
 
+def facts_answer(facts: Any, status: int = 200) -> Response:
+    """The facts as JSON."""
+    return Response(for_page(facts), status, media_type="application/json")
+
+
 def refusal(status: int, sentence: str) -> Response:
     """An answer that says in one sentence why there is no other."""
-    return JSONResponse({"error": sentence}, status_code=status)
+    return facts_answer({"error": sentence}, status)
 
 
 def attachment(content: bytes, name: str, kind: str) -> Response:

@@ -1,7 +1,6 @@
 """Live news for the page: one stream of server-sent events for all runs."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -90,4 +89,4 @@ def _changed(path: Path) -> int:
 
 
 def _event(kind: str, facts: Any) -> str:
-    return f"event: {kind}\ndata: {json.dumps(for_page(facts), allow_nan=False, separators=(',', ':'))}\n\n"
+    return f"event: {kind}\ndata: {for_page(facts).decode()}\n\n"

@@ -21,7 +21,6 @@ from lgf.report.sentences import note_sentence, verdict_sentence
 from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
 from lgf.runs.bands import Band, Bands
 from lgf.runs.request import Run
-from lgf.runs.serialisation import for_page
 from lgf.runs.suggestion import Suggestion
 from lgf.search.candidate import Candidate
 from lgf.solver.trajectory import SolveStatus, Trajectory
@@ -70,29 +69,26 @@ def run_view(run: Run) -> Facts:
         "equal": {_key(c) for c in run.indistinguishable},
         "step": {_key(c) for c in run.prediction_front},
     }
-    return for_page(
-        {
-            "source": run.request.source,
-            "problem": problem_view(run.request.problem),
-            "findings": findings_view(run.request.findings),
-            "start": list(run.request.start),
-            "equations": [
-                {**equation_view(run, c), **{name: _key(c) in keys for name, keys in sets.items()}}
-                for c in equations(run)
-            ],
-            "trust": run.verdict.trust.value,
-            "verdict": verdict_sentence(run.verdict),
-            "notes": [note_sentence(note) for note in run.notes],
-            "summary": summary(run),
-            "stability": stability(run),
-            "alternatives": alternatives(run),
-            "evaluations": run.evaluations,
-            "seconds": run.seconds,
-            "interrupted": run.interrupted,
-            "seed": run.request.seed,
-            "versions": run.versions,
-        }
-    )
+    return {
+        "source": run.request.source,
+        "problem": problem_view(run.request.problem),
+        "findings": findings_view(run.request.findings),
+        "start": list(run.request.start),
+        "equations": [
+            {**equation_view(run, c), **{name: _key(c) in keys for name, keys in sets.items()}} for c in equations(run)
+        ],
+        "trust": run.verdict.trust.value,
+        "verdict": verdict_sentence(run.verdict),
+        "notes": [note_sentence(note) for note in run.notes],
+        "summary": summary(run),
+        "stability": stability(run),
+        "alternatives": alternatives(run),
+        "evaluations": run.evaluations,
+        "seconds": run.seconds,
+        "interrupted": run.interrupted,
+        "seed": run.request.seed,
+        "versions": run.versions,
+    }
 
 
 def equation_view(run: Run, candidate: Candidate) -> Facts:
@@ -158,7 +154,7 @@ def curve_view(run: Run, number: int, experiment: int) -> Facts:
     if candidate is run.best:
         times = np.linspace(*observation.window, BAND_POINTS)
         facts["band"] = band_view(bands_of(run).of_experiment(experiment, times, INTERVAL))
-    return for_page(facts)
+    return facts
 
 
 def _planes(run: Run) -> list[Facts]:
@@ -192,31 +188,25 @@ def bands_of(run: Run) -> Bands:
 
 def trajectory_view(solved: Trajectory) -> Facts:
     """The columns of a trajectory, and a sentence if it ends early."""
-    return for_page(
-        {
-            "t": solved.t,
-            "columns": {str(v): solved[v] for v in solved.variables},
-            "inputs": solved.inputs,
-            "sentence": _ENDS_EARLY.get(solved.status, ""),
-        }
-    )
+    return {
+        "t": solved.t,
+        "columns": {str(v): solved[v] for v in solved.variables},
+        "inputs": solved.inputs,
+        "sentence": _ENDS_EARLY.get(solved.status, ""),
+    }
 
 
 def suggestion_view(suggestion: Suggestion) -> Facts:
     """The experiment in a sentence, and what each equation predicts for it."""
     predictions = zip(suggestion.equations, suggestion.trajectories, strict=True)
-    return for_page(
-        {
-            "sentence": str(suggestion),
-            "measured": [str(v) for v in suggestion.noise],
-            "predictions": [{"text": str(system), **trajectory_view(solved)} for system, solved in predictions],
-        }
-    )
+    return {
+        "sentence": str(suggestion),
+        "measured": [str(v) for v in suggestion.noise],
+        "predictions": [{"text": str(system), **trajectory_view(solved)} for system, solved in predictions],
+    }
 
 
 def band_view(band: Band) -> Facts:
     """The lower and upper ends of a band."""
     ends = {"lower": band.lower, "upper": band.upper}
-    return for_page(
-        {"t": band.lower.t, **{name: {str(v): end[v] for v in end.variables} for name, end in ends.items()}}
-    )
+    return {"t": band.lower.t, **{name: {str(v): end[v] for v in end.variables} for name, end in ends.items()}}

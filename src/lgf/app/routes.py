@@ -12,11 +12,11 @@ from urllib.parse import unquote
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Call
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from lgf.app.answers import read_answers
-from lgf.app.calls import Handler, attachment, read_json, refusal, route, whole_number
+from lgf.app.calls import Handler, attachment, facts_answer, read_json, refusal, route, whole_number
 from lgf.app.events import News
 from lgf.app.form import (
     LONGEST_SEARCH,
@@ -102,18 +102,18 @@ class Page:
         cookie = self.session.login(str(body.get("token", "")))
         if cookie is None:
             return refusal(403, "This address was used before; open the newest one that the terminal shows.")
-        answer = JSONResponse({})
+        answer = facts_answer({})
         answer.set_cookie(self.session.cookie, cookie, httponly=True, samesite="strict", path="/")
         return answer
 
     async def ask_for_address(self, call: Call) -> Response:
         """Prints a new address in the terminal, for a page that lost its session."""
         self.knock()
-        return JSONResponse({})
+        return facts_answer({})
 
     async def list_records(self, call: Call) -> Response:
         """The shipped records."""
-        return JSONResponse([{"name": r.name, "description": r.description} for r in records().values()])
+        return facts_answer([{"name": r.name, "description": r.description} for r in records().values()])
 
     async def receive(self, call: Call) -> Response:
         """A table: the body of the call, or the shipped record that is named."""
@@ -130,7 +130,7 @@ class Page:
             except BaseException:  # also when the page went away in the middle
                 incoming.discard()
                 raise
-        return JSONResponse({"id": upload.id, "name": upload.name})
+        return facts_answer({"id": upload.id, "name": upload.name})
 
     def _copy_record(self, name: str) -> Upload:
         record = records().get(name)
@@ -143,12 +143,12 @@ class Page:
     async def describe_upload(self, call: Call) -> Response:
         """The answers that the form of this table starts with."""
         upload = await run_in_threadpool(self.uploads.find, call.path_params["id"])
-        return JSONResponse({"id": upload.id, "name": upload.name, "form": upload.form})
+        return facts_answer({"id": upload.id, "name": upload.name, "form": upload.form})
 
     async def check(self, call: Call) -> Response:
         """The table with the roles of its columns, its plot, and what the data check finds."""
         answers = await read_json(call)
-        return JSONResponse(await run_in_threadpool(self._check, call.path_params["id"], answers))
+        return facts_answer(await run_in_threadpool(self._check, call.path_params["id"], answers))
 
     def _check(self, id: str, answers: dict[str, Any]) -> dict[str, Any]:
         table = self.uploads.find(id).table
@@ -172,12 +172,12 @@ class Page:
 
     async def list_runs(self, call: Call) -> Response:
         """The runs in the folder."""
-        return JSONResponse(await run_in_threadpool(self.news.rows))
+        return facts_answer(await run_in_threadpool(self.news.rows))
 
     async def start(self, call: Call) -> Response:
         """A new run on an uploaded table."""
         body = await read_json(call)
-        return JSONResponse(await run_in_threadpool(self._start, str(body.get("data", "")), body.get("form")))
+        return facts_answer(await run_in_threadpool(self._start, str(body.get("data", "")), body.get("form")))
 
     def _start(self, id: str, answers: Any) -> dict[str, Any]:
         upload = self.uploads.find(id)
@@ -194,7 +194,7 @@ class Page:
 
     async def describe_run(self, call: Call) -> Response:
         """State, data and result of a run."""
-        return JSONResponse(await run_in_threadpool(self._describe_run, call.path_params["id"]))
+        return facts_answer(await run_in_threadpool(self._describe_run, call.path_params["id"]))
 
     def _describe_run(self, id: str) -> dict[str, Any]:
         folder = find_run(self.runs, id)
@@ -211,7 +211,7 @@ class Page:
     async def stop(self, call: Call) -> Response:
         """Ends the search with the best so far."""
         await run_in_threadpool(lambda: self.searches.stop(find_run(self.runs, call.path_params["id"])))
-        return JSONResponse({})
+        return facts_answer({})
 
     async def resume(self, call: Call) -> Response:
         """Goes on with a run that was stopped, died or has time left to use."""
@@ -219,7 +219,7 @@ class Page:
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_SEARCH:
             raise LgfError("Give a time between a second and a day.")
         await run_in_threadpool(self._resume, call.path_params["id"], float(seconds))
-        return JSONResponse({})
+        return facts_answer({})
 
     def _resume(self, id: str, seconds: float) -> None:
         folder = find_run(self.runs, id)
@@ -229,7 +229,7 @@ class Page:
     async def again(self, call: Call) -> Response:
         """The table and the form of a run, to be changed and searched anew."""
         upload = await run_in_threadpool(self._again, call.path_params["id"])
-        return JSONResponse({"id": upload.id, "name": upload.name})
+        return facts_answer({"id": upload.id, "name": upload.name})
 
     def _again(self, id: str) -> Upload:
         folder = find_run(self.runs, id)
@@ -241,7 +241,7 @@ class Page:
 
     async def curve(self, call: Call) -> Response:
         """The trajectory of an equation of the run for one experiment."""
-        return JSONResponse(await run_in_threadpool(self._curve, call.path_params["id"], call.query_params))
+        return facts_answer(await run_in_threadpool(self._curve, call.path_params["id"], call.query_params))
 
     def _curve(self, id: str, query: Any) -> dict[str, Any]:
         run = load_run(find_run(self.runs, id))
@@ -253,7 +253,7 @@ class Page:
     async def simulate(self, call: Call) -> Response:
         """A trajectory with other constants, another start, another input."""
         trial = read_answers(Trial, await read_json(call))
-        return JSONResponse(await run_in_threadpool(self._simulate, call.path_params["id"], trial))
+        return facts_answer(await run_in_threadpool(self._simulate, call.path_params["id"], trial))
 
     def _simulate(self, id: str, trial: Any) -> dict[str, Any]:
         return trajectory_view(try_out(load_run(find_run(self.runs, id)), trial))
@@ -261,7 +261,7 @@ class Page:
     async def band(self, call: Call) -> Response:
         """The band around a trial, which takes longer than the trial; null if there is none."""
         trial = read_answers(Trial, await read_json(call))
-        return JSONResponse(await run_in_threadpool(self._band, call.path_params["id"], trial))
+        return facts_answer(await run_in_threadpool(self._band, call.path_params["id"], trial))
 
     def _band(self, id: str, trial: Any) -> dict[str, Any] | None:
         band = band_around(load_run(find_run(self.runs, id)), trial)
@@ -269,7 +269,7 @@ class Page:
 
     async def suggest(self, call: Call) -> Response:
         """What to measure next: the experiment that tells the equally good equations apart best."""
-        return JSONResponse(await run_in_threadpool(self._suggest, call.path_params["id"]))
+        return facts_answer(await run_in_threadpool(self._suggest, call.path_params["id"]))
 
     def _suggest(self, id: str) -> dict[str, Any]:
         (suggestion,) = useful(suggest(load_run(find_run(self.runs, id))))

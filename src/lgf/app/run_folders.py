@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lgf.equation.system import System
 from lgf.errors import LgfError
 from lgf.report.page import REPORT
 from lgf.report.percentages import percentage
@@ -92,25 +91,23 @@ def result_row(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         return _result_row(path, path.stat().st_mtime_ns)
-    except (OSError, LgfError, KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError):
+    except (OSError, LgfError):
         return None
 
 
 @lru_cache(maxsize=256)
 def _result_row(path: Path, _changed: int) -> dict[str, Any]:
-    if path.stat().st_size > LARGEST:
-        raise LgfError(f"{path} is too large.")
-    facts = json.loads(path.read_bytes())
-    system, error = System.from_dict(facts["system"]), float(facts["best"]["loss"]) ** 0.5
+    run = read_run(path.parent)
+    error = run.best.loss**0.5
     return {
-        "text": str(system),
-        "math": system.mathml(),
+        "text": str(run.system),
+        "math": run.system.mathml(),
         "error": error,
         "error_text": percentage(error),
-        "complexity": int(facts["best"]["complexity"]),
-        "seconds": float(facts["seconds"]),
-        "evaluations": int(facts["evaluations"]),
-        "interrupted": bool(facts["interrupted"]),
+        "complexity": run.best.complexity,
+        "seconds": run.seconds,
+        "evaluations": run.evaluations,
+        "interrupted": run.interrupted,
     }
 
 

@@ -10,7 +10,6 @@ from lgf.app.thinning import thinned_rows
 from lgf.data import Finding, Observation, Problem, Table
 from lgf.data.column_units import header_unit
 from lgf.errors import LgfError
-from lgf.runs.serialisation import for_page
 
 Facts = dict[str, Any]
 FIRST_ROWS = 20
@@ -64,15 +63,13 @@ def observation_view(problem: Problem, experiment: int) -> Facts:
     rows = thinned_rows(observation.values)
     t = observation.t[rows]
     inputs = {name: forcing.values(t) for name, forcing in problem.signals(experiment).items()}
-    return for_page(
-        {
-            "name": observation.name or f"Experiment {experiment + 1}",
-            "t": t,
-            "columns": {str(v): observation.values[rows, j] for j, v in enumerate(observation.columns)},
-            "inputs": inputs,
-            "n": len(observation.t),
-        }
-    )
+    return {
+        "name": observation.name or f"Experiment {experiment + 1}",
+        "t": t,
+        "columns": {str(v): observation.values[rows, j] for j, v in enumerate(observation.columns)},
+        "inputs": inputs,
+        "n": len(observation.t),
+    }
 
 
 def findings_view(findings: tuple[Finding, ...]) -> list[Facts]:

@@ -1,15 +1,14 @@
 """The answer to one record of a batch: a run in a folder of its own, resumed or read if it is there already."""
 
-import json
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,21 +19,19 @@ from lgf.report.constants import constant_rows
 from lgf.report.sentences import sentences
 from lgf.runs.folder import (
     JOURNAL,
-    REQUEST,
     RESULT,
     discard_run,
     holds_run,
     open_run,
     read_journal,
     read_request,
-    request_facts,
     write_atomically,
     write_run,
 )
 from lgf.runs.lock import is_locked, locked
 from lgf.runs.presets import model_named
 from lgf.runs.request import Request, Run, check_request, execute
-from lgf.runs.serialisation import Plain, jsonable
+from lgf.runs.serialisation import checked, read, read_json, to_plain, written
 from lgf.search.settings import DiscoverySettings
 from lgf.stopping import StopToken
 
@@ -79,6 +76,15 @@ def _model(name: str) -> tuple[Grammar, str | None]:
     return model_named(name)
 
 
+class Curve(NamedTuple):
+    """A measured column and its solution at a few times; None where there is no value."""
+
+    name: str
+    t: tuple[float, ...]
+    measured: tuple[float | None, ...]
+    solution: tuple[float | None, ...]
+
+
 @dataclass(frozen=True)
 class Answer:
     """The line of one record in the table of a batch."""
@@ -95,7 +101,7 @@ class Answer:
     samples: int = 0
     evaluations: int = 0
     seconds: float = 0.0  # of the processor
-    curves: tuple[tuple[str, list, list, list], ...] = field(default=(), repr=False)  # (name, t, measured, solution)
+    curves: tuple[Curve, ...] = field(default=(), repr=False)
     time_unit: str = ""  # by the header, or of dates, which need not be the same in all records
 
 
@@ -165,7 +171,7 @@ def _answered(request: Request, record: str, source: str, folder: Path, stop: St
             return Answer(record, source, Status.STOPPED, "stopped; the same command goes on with it")
         write_run(run, folder)
         line = answer_of(run, record, source, time.thread_time() - began)
-        write_atomically(folder / ANSWER, json.dumps(jsonable(asdict(line))).encode())
+        write_atomically(folder / ANSWER, written(to_plain(line)))
     return line
 
 
@@ -192,39 +198,30 @@ def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
 
 def read_answer(folder: Path) -> Answer:
     """The answer that is stored in a run folder."""
-    try:
-        facts: Plain = json.loads(folder.joinpath(ANSWER).read_bytes())
-        constants = tuple(
-            (str(term), float("nan" if value is None else value), float("nan" if error is None else error))
-            for term, value, error in facts.pop("constants")
-        )
-        curves = tuple(tuple(curve) for curve in facts.pop("curves"))
-        return Answer(**{**facts, "status": Status(facts["status"]), "constants": constants, "curves": curves})
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise LgfError(f"{folder / ANSWER} is damaged; remove that file.") from error
+    path = folder / ANSWER
+    return checked(lambda: read(Answer, read_json(path.read_bytes())), str(path), "remove that file")
 
 
 def _asks_the_same(request: Request, folder: Path) -> bool:
     """Whether the run in the folder was asked the same."""
     try:
-        stored = json.loads(folder.joinpath(REQUEST).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        asked = [replace(r, source="", notes=()) for r in (request, read_request(folder))]
+    except LgfError:
         return False
-    asked = json.loads(json.dumps(jsonable(request_facts(request))))
-    return all(stored.get(key) == asked[key] for key in ("seed", "settings", "start", "trained", "problem", "grammar"))
+    return len({written(to_plain(r)) for r in asked}) == 1
 
 
-def _curves(run: Run) -> tuple[tuple[str, list, list, list], ...]:
+def _curves(run: Run) -> tuple[Curve, ...]:
     """Each measured column of the first experiment beside the solution, thinned."""
     observation = run.request.problem.observations[0]
     rows = np.unique(np.linspace(0, len(observation) - 1, _POINTS).round().astype(int))
     solved = run.trajectory(0)
-    t = _short(observation.t[rows])
+    t = tuple(float(f"{time:.5g}") for time in observation.t[rows])
     return tuple(
-        (str(v), t, _short(observation.values[rows, j]), _short(solved[v][rows]))
+        Curve(str(v), t, _short(observation.values[rows, j]), _short(solved[v][rows]))
         for j, v in enumerate(observation.columns)
     )
 
 
-def _short(values: np.ndarray) -> list[float | None]:
-    return [float(f"{v:.5g}") if np.isfinite(v) else None for v in values]
+def _short(values: np.ndarray) -> tuple[float | None, ...]:
+    return tuple(float(f"{v:.5g}") if np.isfinite(v) else None for v in values)

@@ -5,7 +5,6 @@ The sum of the description lengths decides, the grammar's bits counted once. Eac
 structure, which is a known right-hand side of it.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,8 +23,7 @@ from lgf.errors import LgfError
 from lgf.expression.print import plain
 from lgf.fit.settings import patient
 from lgf.fit.target_assembly import make_target
-from lgf.runs.folder import RESULT
-from lgf.runs.serialisation import frame_from_plain
+from lgf.runs.folder import read_run
 from lgf.runs.starting_equations import starting_proposals
 from lgf.search.evaluate import Evaluator
 from lgf.smoothing.complete import complete
@@ -76,12 +74,9 @@ def proposed_structures(records: Mapping[str, Any], folder: Path) -> list[Skelet
     votes: Counter[str] = Counter()
     skeletons: dict[str, Skeleton] = {}
     for name in records:
-        facts = json.loads(folder.joinpath(name, RESULT).read_bytes())
-        own = {}
-        for entry in [facts["best"], *facts["indistinguishable"], *facts["prediction_front"]]:
-            skeleton = Skeleton.read(entry["skeleton"], frame_from_plain(entry["frame"]))
-            if skeleton.right_sides is not None and not skeleton.tied:
-                own[skeleton.structure] = skeleton
+        run = read_run(folder / name)
+        proposed = [c.skeleton for c in (run.best, *run.indistinguishable, *run.prediction_front)]
+        own = {s.structure: s for s in proposed if s.right_sides is not None and not s.tied}
         votes.update(own.keys())
         skeletons |= {structure: s for structure, s in own.items() if structure not in skeletons}
     return [skeletons[structure] for structure, _ in votes.most_common(MOST_STRUCTURES)]

@@ -121,7 +121,9 @@ def _figure(line: Answer) -> str:
             continue
         low, high = min(values), max(values)
 
-        def place(time: float, value: float, t: list = t, low: float = low, high: float = high) -> tuple[float, float]:
+        def place(
+            time: float, value: float, t: Sequence[float] = t, low: float = low, high: float = high
+        ) -> tuple[float, float]:
             share = (value - low) / (high - low) if high > low else 0.5
             return round(2 + (_WIDTH - 4) * (time - t[0]) / (t[-1] - t[0]), 1), round(_HEIGHT - 2 - 44 * share, 1)
 

@@ -1,6 +1,5 @@
 """`lgf discover ... --batch OUT`: answers many records, prints a line for each, and writes one table."""
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from lgf.cli.terminal import compile_kernels
 from lgf.data import Problem
 from lgf.errors import Stopped
 from lgf.report.percentages import percentage
-from lgf.runs.serialisation import jsonable
+from lgf.runs.serialisation import written
 from lgf.stopping import signals_as_ctrl_c
 
 
@@ -63,7 +62,7 @@ def answer_batch(
             stopped = any(line.status is Status.STOPPED for line in answers)
     table, page = write_table(answers, folder, common)
     if as_json:
-        typer.echo(json.dumps(jsonable(table_rows(answers, common)), indent=1))
+        typer.echo(written(table_rows(answers, common), indent=1).decode())
     for line in answers:
         if line.status is not Status.ANSWERED:
             console.print(f"{line.record}: {line.status.value}: {line.sentence}", style="yellow", soft_wrap=True)

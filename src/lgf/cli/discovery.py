@@ -1,6 +1,5 @@
 """The steps of `lgf discover`: prepare the folder, run the search, print and write the result."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_ru
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
 from lgf.runs.request import Request, Run, check_request, execute
-from lgf.runs.serialisation import jsonable
+from lgf.runs.serialisation import written
 from lgf.search.loop import Iteration
 from lgf.stopping import signals_as_ctrl_c
 
@@ -104,7 +103,7 @@ def _search(
 def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     """Prints the equation and writes run and report. A full disk or closed pipe stops only one of the two."""
     try:
-        typer.echo(json.dumps(_facts(run, folder), indent=1) if as_json else str(run.system))
+        typer.echo(written(_facts(run, folder), indent=1).decode() if as_json else str(run.system))
     finally:
         write_run(run, folder)
         path = write_report(run, folder)
@@ -132,29 +131,27 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
 
 
 def _facts(run: Run, folder: Path) -> dict[str, Any]:
-    return jsonable(
-        {
-            "equation": str(run.system),
-            "exact": run.system.text,
-            "latex": run.system.latex(),
-            "constants": run.system.values,
-            "errors": run.system.errors,
-            "initial": run.best.fit.initial,
-            "loss": run.best.loss,
-            "prediction": None if run.best.prediction is None else run.best.prediction.error,
-            "trust": run.verdict.trust.value,
-            "reason": run.verdict.reason.value,
-            "verdict": verdict_sentence(run.verdict),
-            "notes": [note_sentence(note) for note in run.notes],
-            "equivalents": [str(run.display_system(c)) for c in run.equivalents],
-            "prediction_front": prediction_front_rows(run),
-            "varying": [row for row in constant_rows(run) if row["spread"] is not None],
-            "stable": None if run.best.stability is None else run.best.stability.kind.value,
-            "indistinguishable": [str(run.display_system(c)) for c in run.indistinguishable],
-            "front": front_rows(run),
-            "evaluations": run.evaluations,
-            "seconds": run.seconds,
-            "interrupted": run.interrupted,
-            "folder": str(folder),
-        }
-    )
+    return {
+        "equation": str(run.system),
+        "exact": run.system.text,
+        "latex": run.system.latex(),
+        "constants": run.system.values,
+        "errors": run.system.errors,
+        "initial": run.best.fit.initial,
+        "loss": run.best.loss,
+        "prediction": None if run.best.prediction is None else run.best.prediction.error,
+        "trust": run.verdict.trust.value,
+        "reason": run.verdict.reason.value,
+        "verdict": verdict_sentence(run.verdict),
+        "notes": [note_sentence(note) for note in run.notes],
+        "equivalents": [str(run.display_system(c)) for c in run.equivalents],
+        "prediction_front": prediction_front_rows(run),
+        "varying": [row for row in constant_rows(run) if row["spread"] is not None],
+        "stable": None if run.best.stability is None else run.best.stability.kind.value,
+        "indistinguishable": [str(run.display_system(c)) for c in run.indistinguishable],
+        "front": front_rows(run),
+        "evaluations": run.evaluations,
+        "seconds": run.seconds,
+        "interrupted": run.interrupted,
+        "folder": str(folder),
+    }

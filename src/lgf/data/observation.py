@@ -8,6 +8,7 @@ import numpy as np
 
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import HIGHEST_ORDER, Variable, check_name
+from lgf.settings.ranges import Array
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import read_only
 
@@ -24,10 +25,10 @@ class Observation:
     inputs of this experiment by name, where it has its own.
     """
 
-    t: np.ndarray
-    values: np.ndarray
+    t: Array
+    values: Array
     columns: tuple[Variable, ...] = (Variable("u"),)
-    weights: np.ndarray | None = None
+    weights: Array | None = None
     initial: Mapping[Variable, float] = field(default_factory=dict)
     inputs: Mapping[str, Forcing] = field(default_factory=dict)
     name: str = ""

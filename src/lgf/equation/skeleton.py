@@ -1,8 +1,12 @@
 """Skeleton: the equations of a system with open constants."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from lgf.equation.complexity import node_count
 from lgf.equation.structure import shifted, structure
@@ -54,6 +58,18 @@ class Skeleton:
         Without a frame the states are those whose derivatives stand on the left, and F is the known input.
         """
         return numbered(*read_sides(text, frame))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Stored as its frame and its text."""
+        parts = {"frame": handler.generate_schema(Frame), "text": core_schema.str_schema()}
+        return core_schema.no_info_after_validator_function(
+            lambda stored: cls.read(stored["text"], stored["frame"]),
+            core_schema.typed_dict_schema({name: core_schema.typed_dict_field(part) for name, part in parts.items()}),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda skeleton: {"frame": asdict(skeleton.frame), "text": str(skeleton)}
+            ),
+        )
 
     def __str__(self) -> str:
         names = None if self.tied else ["C"] * self.n_constants

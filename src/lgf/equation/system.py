@@ -174,28 +174,3 @@ class System:
             return self
         left, right, values = operator_form(left, right, self.values, inputs[0])
         return System(Skeleton(self.frame, ((left, right),)), values, formulas=self.formulas, units=self.units)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The system as plain data for JSON."""
-        return {
-            "states": [list(state) for state in self.frame.states],
-            "inputs": list(self.frame.inputs),
-            "skeleton": str(self.skeleton),
-            "values": list(self.values),
-            "errors": None if self.errors is None else list(self.errors),
-            "formulas": {name: plain(formula) for name, formula in self.formulas},
-            "units": dict(self.units),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "System":
-        """The system from the output of `to_dict`."""
-        errors = data.get("errors")
-        frame = Frame(tuple((str(name), int(order)) for name, order in data["states"]), tuple(data["inputs"]))
-        return cls(
-            Skeleton.read(data["skeleton"], frame),
-            tuple(float(v) for v in data["values"]),
-            None if errors is None else tuple(float(e) for e in errors),
-            tuple((str(name), read_expression(text)) for name, text in data.get("formulas", {}).items()),
-            tuple((str(name), str(unit)) for name, unit in data.get("units", {}).items()),
-        )

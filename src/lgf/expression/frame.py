@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic_core import CoreSchema, core_schema
 
 from lgf.errors import LgfError, quoted
 from lgf.expression.functions import FUNCTIONS
@@ -37,6 +39,12 @@ class Variable(NamedTuple):
         if not _NAME.fullmatch(stem):
             raise LgfError(f"{quoted(text)} does not name a state; write a name such as prey, u' or theta''.")
         return cls(stem, len(text.strip()) - len(stem))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, __: Any) -> CoreSchema:
+        """Stored as its text."""
+        text = core_schema.to_string_ser_schema(when_used="always")
+        return core_schema.no_info_after_validator_function(cls.read, core_schema.str_schema(), serialization=text)
 
     @property
     def symbol(self) -> Expression:

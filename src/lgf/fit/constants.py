@@ -6,8 +6,10 @@ poor. The alternative is the paper's two-stage Nelder-Mead search.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
@@ -19,6 +21,7 @@ from lgf.fit.settings import FitMethod, FitSettings, Fitting, StageResult, make_
 from lgf.fit.sharing import COMMON, Sharing, unknowns_of
 from lgf.fit.target import LEAST_ERROR, Target
 from lgf.fit.trajectory_stage import levenberg_marquardt, shoot
+from lgf.settings.ranges import Array, Count, Tally
 from lgf.solver.kernels.residual import fit_residual, residual_loss
 from lgf.solver.solve import STATUSES
 from lgf.solver.trajectory import SolveStatus
@@ -34,18 +37,35 @@ class ConstantFit:
     skeleton: Skeleton
     values: tuple[float, ...]  # of a constant that varies by experiment: the mean
     residual: float  # mean square residual over the completed record (L_DE), of all equations together
-    loss: float  # relative mean square error of the solved trajectory; infinite if it was not solved
-    losses: np.ndarray  # [column of the frame] its parts, 0 where nothing was measured
-    covariance: np.ndarray  # of the constants; infinite variance where the data do not determine one
-    initial: np.ndarray  # [experiment, n] the initial states, given or fitted
-    by_experiment: np.ndarray  # [experiment, constant] the constants of each experiment
+    loss: Annotated[
+        float, Field(ge=0.0)
+    ]  # relative mean square error of the solved trajectory; infinite if it was not solved
+    losses: Array  # [column of the frame] its parts, 0 where nothing was measured
+    covariance: Array  # of the constants; infinite variance where the data do not determine one
+    initial: Array  # [experiment, n] the initial states, given or fitted
+    by_experiment: Array  # [experiment, constant] the constants of each experiment
     sharing: Sharing  # the constants that vary by experiment
     random_length: float  # description length of the constants that vary, given their distributions
     status: SolveStatus
-    evaluations: int  # trajectories solved
-    steps: int
-    segments: int = 1  # into which each experiment was cut
-    segment_states: np.ndarray | None = None  # [segment, n] their initial states, if there are several
+    evaluations: Tally  # trajectories solved
+    steps: Tally
+    segments: Count = 1  # into which each experiment was cut
+    segment_states: Array | None = None  # [segment, n] their initial states, if there are several
+
+    def __post_init__(self) -> None:
+        p, frame = self.skeleton.n_constants, self.skeleton.frame
+        if len(self.values) != p or self.losses.shape != (len(frame.columns),):
+            raise ValueError(f"{len(self.values)} values and {self.losses.size} losses for {self.skeleton}")
+        if not all(0 <= v.constant < p for v in self.sharing.varying):
+            raise ValueError(f"a constant beyond {p} varies")
+        experiments = len(self.initial)
+        if len(self.by_experiment) != experiments:
+            raise ValueError(f"initial states of {experiments} experiments and constants of {len(self.by_experiment)}")
+        if self.initial.shape != (experiments, frame.dimension):
+            raise ValueError(f"initial states of shape {self.initial.shape} for a state vector of {frame.dimension}")
+        shapes = {"covariance": (p, p), "by_experiment": (experiments, p)}
+        for name, shape in shapes.items():  # an empty matrix is stored as []
+            object.__setattr__(self, name, getattr(self, name).reshape(shape))
 
     @property
     def errors(self) -> tuple[float, ...]:

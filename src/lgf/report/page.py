@@ -4,6 +4,7 @@ import base64
 import html
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from lgf.report.percentages import percentage
 from lgf.report.sentences import prediction_front_rows, sentences
 from lgf.runs.folder import front_rows, write_atomically
 from lgf.runs.request import Run
-from lgf.runs.serialisation import settings_to_plain
 
 REPORT = "report.html"
 STYLE = """
@@ -283,7 +283,7 @@ def _search(run: Run) -> str:
 
 
 def _settings(run: Run) -> str:
-    rows = [{"setting": name, "value": value} for name, value in _leaves(settings_to_plain(run.request.settings))]
+    rows = [{"setting": name, "value": value} for name, value in _leaves(asdict(run.request.settings))]
     return f"<details><summary>All settings</summary>{_table(rows)}</details>"
 
 

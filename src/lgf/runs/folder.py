@@ -12,38 +12,22 @@ Every file but the journal is replaced atomically. Nothing is unpickled, and inp
 
 import csv
 import io
-import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lgf import __version__
 from lgf.errors import LgfError
-from lgf.grammar import read_grammar
 from lgf.runs.journal import read_lines
 from lgf.runs.request import Request, Run
-from lgf.runs.serialisation import (
-    candidate_from_plain,
-    candidate_to_plain,
-    iteration_from_plain,
-    iteration_to_plain,
-    jsonable,
-    note_from_plain,
-    problem_from_plain,
-    problem_to_plain,
-    settings_from_plain,
-    settings_to_plain,
-    verdict_from_plain,
-)
-from lgf.search.candidate import Candidate
+from lgf.runs.serialisation import Kind, checked, read, read_json, to_plain, written
 
-FORMAT = 3
+FORMAT = 4
 LARGEST = 500_000_000  # most bytes of a file
 JOURNAL = "candidates.jsonl"
 REQUEST, RESULT, PROGRESS = "run.json", "equation.json", "progress.json"
-_Read = TypeVar("_Read")
 
 
 def holds_run(folder: str | Path) -> bool:
@@ -61,26 +45,14 @@ def open_run(folder: str | Path, request: Request) -> Path:
     except OSError as error:
         raise LgfError(f"the folder {path} cannot be made ({error.strerror}); name another one.") from error
     write_atomically(path / JOURNAL, b"")
-    write_atomically(path / REQUEST, _json(request_facts(request)))
+    write_atomically(path / REQUEST, written(request_facts(request), indent=1))
     return path / JOURNAL
 
 
 def request_facts(request: Request) -> dict[str, Any]:
     """The content of run.json."""
-    return {
-        "format": FORMAT,
-        "versions": {"lgf": __version__},
-        "seed": request.seed,
-        "model": request.grammar.name,
-        "settings": settings_to_plain(request.settings),
-        "start": list(request.start),
-        "trained": request.trained,
-        "source": request.source,
-        **({"notes": list(request.notes)} if request.notes else {}),
-        "said": list(request.problem.knowledge.describe()),
-        "problem": problem_to_plain(request.problem),
-        "grammar": request.grammar.text,
-    }
+    known = list(request.problem.knowledge.describe())
+    return {"format": FORMAT, "versions": {"lgf": __version__}, "known": known, "request": to_plain(request)}
 
 
 def discard_run(folder: str | Path) -> None:
@@ -97,20 +69,7 @@ def discard_run(folder: str | Path) -> None:
 def read_request(folder: str | Path, resume: bool = False) -> Request:
     """The request of the run in the folder; `resume` requires the same version of lgf."""
     facts = _facts(Path(folder), REQUEST)
-
-    def read() -> Request:
-        return Request(
-            problem=problem_from_plain(facts["problem"]),
-            grammar=read_grammar(facts["grammar"], name=str(facts["model"])),
-            settings=settings_from_plain(facts["settings"]),
-            seed=int(facts["seed"]),
-            start=tuple(str(text) for text in facts["start"]),
-            trained=None if facts.get("trained") is None else str(facts["trained"]),
-            source=str(facts.get("source") or ""),
-            notes=tuple(str(note) for note in facts.get("notes") or ()),
-        )
-
-    request = _checked(folder, REQUEST, read)
+    request = _checked(folder, REQUEST, lambda: read(Request, facts["request"]))
     made_by = _checked(folder, REQUEST, lambda: str(facts["versions"]["lgf"]))
     if resume and made_by != __version__:
         version = made_by[:20] if made_by.isprintable() else "of no version"
@@ -148,26 +107,8 @@ def write_run(run: Run, folder: str | Path) -> None:
     write_atomically(path / "front.csv", table.getvalue().encode())
     write_atomically(path / "equation.tex", (system.latex() + "\n").encode())
     write_atomically(path / "equation.py", system.python().encode())
-    facts = {
-        "text": str(system),
-        "system": system.to_dict(),
-        "initial": run.best.fit.initial,
-        "branches": run.branches,
-        "best": candidate_to_plain(run.best),
-        "verdict": run.verdict,
-        "notes": run.notes,
-        "growth": run.growth,
-        "prediction_front": [candidate_to_plain(c) for c in run.prediction_front],
-        "front": [candidate_to_plain(c) for c in run.front],
-        "indistinguishable": [candidate_to_plain(c) for c in run.indistinguishable],
-        "equivalents": [candidate_to_plain(c) for c in run.equivalents],
-        "history": [iteration_to_plain(i) for i in run.history],
-        "evaluations": run.evaluations,
-        "seconds": run.seconds,
-        "interrupted": run.interrupted,
-        "versions": run.versions,
-    }
-    write_atomically(path / RESULT, _json(facts))
+    facts = {"text": str(system), **to_plain(run)}
+    write_atomically(path / RESULT, written(facts, indent=1))
 
 
 def read_run(folder: str | Path) -> Run:
@@ -176,34 +117,8 @@ def read_run(folder: str | Path) -> Run:
     if not Path(folder).joinpath(RESULT).exists():
         raise LgfError(f"the run in {folder} is not finished; go on with: lgf discover --resume {folder}.")
     facts, journal = _facts(Path(folder), RESULT), tuple(read_journal(folder))
-
-    def read() -> Run:
-        best = candidate_from_plain(facts["best"])
-        branches = tuple((float(value), float(slope)) for value, slope in facts["branches"])
-        n = len(request.problem.observations)
-        if len(branches) != n or len(best.fit.initial) != n:
-            count = min(len(branches), len(best.fit.initial), key=lambda k: k == n)
-            raise ValueError(f"initial states for {count} experiments, not {n}")
-        return Run(
-            request=request,
-            best=best,
-            verdict=verdict_from_plain(facts["verdict"]),
-            notes=tuple(note_from_plain(entry) for entry in facts["notes"]),
-            growth=None if facts["growth"] is None else float(facts["growth"]),
-            prediction_front=_candidates(facts["prediction_front"]),
-            front=_candidates(facts["front"]),
-            indistinguishable=_candidates(facts["indistinguishable"]),
-            branches=branches,
-            history=tuple(iteration_from_plain(i) for i in facts["history"]),
-            evaluations=int(facts["evaluations"]),
-            seconds=float(facts["seconds"]),
-            interrupted=bool(facts["interrupted"]),
-            versions={str(k): str(v) for k, v in facts["versions"].items()},
-            journal=journal,
-            equivalents=_candidates(facts["equivalents"]),
-        )
-
-    return _checked(folder, RESULT, read)
+    stored = {name: value for name, value in facts.items() if name != "text"}
+    return _checked(folder, RESULT, lambda: read(Run, {**stored, "request": request, "journal": journal}))
 
 
 def front_rows(run: Run) -> list[dict[str, Any]]:
@@ -242,14 +157,6 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise LgfError(f"{path} cannot be written ({error.strerror}); make room or name another folder.") from error
 
 
-def _candidates(entries: list[dict[str, Any]]) -> tuple[Candidate, ...]:
-    return tuple(candidate_from_plain(entry) for entry in entries)
-
-
-def _json(facts: dict[str, Any]) -> bytes:
-    return (json.dumps(jsonable(facts), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
 def _facts(folder: Path, name: str) -> dict[str, Any]:
     path = folder / name
     try:
@@ -257,23 +164,14 @@ def _facts(folder: Path, name: str) -> dict[str, Any]:
             raise LgfError(f"{folder} holds no run: there is no file {name} in it; name the folder of a run.")
         if path.stat().st_size > LARGEST:
             raise LgfError(f"{path} is larger than {LARGEST:,} bytes, so it is not of this program's making.")
-        text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        if isinstance(error, LgfError):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise LgfError(f"{path} cannot be read ({reason}); name the folder of a run.") from error
-    facts = _checked(folder, name, lambda: json.loads(text))
-    if not isinstance(facts, dict) or (name == REQUEST and facts.get("format") != FORMAT):
+        content = path.read_bytes()
+    except OSError as error:
+        raise LgfError(f"{path} cannot be read ({error.strerror}); name the folder of a run.") from error
+    facts = _checked(folder, name, lambda: read_json(content))
+    if name == REQUEST and facts.get("format") != FORMAT:
         raise LgfError(f"{path} does not describe a run that this version can read; start the run anew.")
     return facts
 
 
-def _checked(folder: str | Path, name: str, read: Callable[[], _Read]) -> _Read:
-    """The result of `read`; LgfError if the file is damaged."""
-    try:
-        return read()
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        reason = "".join(c if c.isprintable() else "?" for c in reason)
-        raise LgfError(f"{name} in {folder} is damaged ({reason.rstrip('.')}); start the run anew.") from error
+def _checked(folder: str | Path, name: str, make: Callable[[], Kind]) -> Kind:
+    return checked(make, f"{name} in {folder}", "start the run anew")

@@ -4,7 +4,6 @@ The search is deterministic for a seed. An interrupted run is therefore resumed 
 in the journal are looked up, the others are computed.
 """
 
-import json
 import os
 import time
 import zlib
@@ -15,7 +14,7 @@ from pathlib import Path
 from lgf.errors import LgfError
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing
-from lgf.runs.serialisation import candidate_from_plain, candidate_to_plain
+from lgf.runs.serialisation import checked, read, read_json, to_plain, written
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper, joblib_map
@@ -27,6 +26,14 @@ _CHUNK = 64  # fits per job between two writes
 _BLOCK = 1 << 16  # bytes read at once from the end of a journal
 
 Key = tuple[str, str, float, tuple[float, ...] | None, Sharing, Shooting | None]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the journal."""
+
+    stage: str  # of the search, as the evaluator's settings say it
+    candidate: Candidate
 
 
 @dataclass(frozen=True)
@@ -85,13 +92,9 @@ class Journal:
         keys = [_key(stage, p) for p in proposals]
         missing = {key: p for key, p in zip(keys, proposals, strict=True) if key not in self._known}
         new_fits = dict(zip(missing, self._map(evaluator, list(missing.values())), strict=True))
-        self._append([_line(stage, candidate) for candidate in new_fits.values()])
-        # The journal does not hold latent tokens, so the proposal at hand replaces the stored one.
-        candidates = [
-            new_fits[key] if key in new_fits else replace(self._known[key], proposal=p)
-            for key, p in zip(keys, proposals, strict=True)
-        ]
+        self._append([written(to_plain(_Line(stage, c))).decode() for c in new_fits.values()])
         self._known |= new_fits
+        candidates = [replace(self._known[key], proposal=p) for key, p in zip(keys, proposals, strict=True)]
         self._fits += len(candidates)
         self._best = min(
             (c for c in (self._best, *candidates) if c is not None), key=lambda c: c.objective, default=None
@@ -154,20 +157,12 @@ def _cut_torn_line(path: Path) -> None:
 
 def _candidates(lines: Sequence[str]) -> dict[Key, Candidate]:
     candidates: dict[Key, Candidate] = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            entry = json.loads(line)
-            candidate = candidate_from_plain(entry)
-            candidates[_key(str(entry["stage"]), candidate.proposal)] = candidate
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-            raise LgfError(
-                f"line {number} of the journal is no candidate ({type(error).__name__}); remove the line."
-            ) from error
+    for number, text in enumerate(lines, start=1):
+        line = checked(
+            lambda text=text: read(_Line, read_json(text.encode())), f"line {number} of the journal", "remove the line"
+        )
+        candidates[_key(line.stage, line.candidate.proposal)] = line.candidate
     return candidates
-
-
-def _line(stage: str, candidate: Candidate) -> str:
-    return json.dumps({"stage": stage, **candidate_to_plain(candidate)}, allow_nan=False)
 
 
 def _key(stage: str, proposal: Proposal) -> Key:

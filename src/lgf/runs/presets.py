@@ -11,7 +11,6 @@ from lgf.expression.frame import Frame
 from lgf.fit.target import Target
 from lgf.grammar import Grammar, load_grammar
 from lgf.language.language import Language
-from lgf.runs.serialisation import settings_to_plain
 from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer
 from lgf.search.proposers.basic import Proposer
 from lgf.search.settings import PRESETS, DiscoverySettings
@@ -49,7 +48,7 @@ def preset_named(name: str) -> DiscoverySettings:
 
 def settings_in(path: str | Path, preset: DiscoverySettings) -> DiscoverySettings:
     """The preset, overridden by the values in the TOML file; LgfError names the first wrong key."""
-    return described(DiscoverySettings, _merged(settings_to_plain(preset), read_table(path)), Path(path).name)
+    return described(DiscoverySettings, _merged(asdict(preset), read_table(path)), Path(path).name)
 
 
 def checked_settings(settings: Any) -> DiscoverySettings:

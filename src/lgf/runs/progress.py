@@ -107,9 +107,8 @@ class Reporter:
 
     def _write(self) -> None:
         self._written = time.monotonic()
-        content = json.dumps(for_page(self._facts), allow_nan=False, separators=(",", ":"))
         with suppress(LgfError):  # a full disk costs reports, not the search
-            write_atomically(self._folder / PROGRESS, content.encode())
+            write_atomically(self._folder / PROGRESS, for_page(self._facts))
 
     def _equation(self, candidate: Candidate) -> dict[str, Any]:
         system = candidate.shown(self._request.problem)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import ConfigDict, Field, InstanceOf, PlainSerializer, PlainValidator
 
 import lgf
 from lgf.data import Finding, Problem, check, make_inputs
@@ -19,10 +21,9 @@ from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame
 from lgf.expression.mathml import markup
-from lgf.grammar import Grammar
+from lgf.grammar import Grammar, read_grammar
 from lgf.runs.journal import Journal, Tick
 from lgf.runs.presets import proposers_for
-from lgf.runs.serialisation import Plain
 from lgf.runs.starting_equations import starting_proposals
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.discover import Discovery, discover
@@ -33,6 +34,7 @@ from lgf.search.notes import Note
 from lgf.search.precompilation import precompile
 from lgf.search.settings import DiscoverySettings
 from lgf.search.verdict import Verdict
+from lgf.settings.ranges import Tally, Weight
 from lgf.solver.forcing import Forcing
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import Initial, Inputs, solve
@@ -48,10 +50,11 @@ Notify = Callable[[Iteration | Tick], None]
 class Request:
     """All inputs that determine the result of a run; states that need equations of second order get them."""
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
     problem: Problem
-    grammar: Grammar
+    grammar: Annotated[Grammar, PlainValidator(read_grammar), PlainSerializer(lambda grammar: grammar.text)]
     settings: DiscoverySettings = DiscoverySettings()
-    seed: int = 0
+    seed: Tally = 0
     start: tuple[str, ...] = ()  # equations to try first
     trained: str | None = None  # folder of the user's trained model; None = the model of the package
     source: str = ""  # file or record of the data; "" = arrays
@@ -80,7 +83,8 @@ class Request:
 class Run:
     """A request with its result."""
 
-    request: Request
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+    request: Annotated[InstanceOf[Request], Field(exclude=True)]
     best: Candidate
     verdict: Verdict
     notes: tuple[Note, ...]
@@ -90,13 +94,21 @@ class Run:
     indistinguishable: tuple[Candidate, ...]
     branches: tuple[tuple[float, float], ...]  # (value, slope) of the highest derivative at the start, by experiment
     history: tuple[Iteration, ...]
-    evaluations: int
-    seconds: float
+    evaluations: Tally
+    seconds: Weight
     interrupted: bool
-    versions: Plain
-    journal: tuple[str, ...] = field(default=(), repr=False)
+    versions: Mapping[str, str]
+    journal: Annotated[tuple[str, ...], Field(exclude=True)] = field(default=(), repr=False)
     equivalents: tuple[Candidate, ...] = ()  # systems that differ in the state that was not measured only
-    discovery: Discovery | None = field(default=None, repr=False)  # not stored in a run folder
+    discovery: Annotated[InstanceOf[Discovery] | None, Field(exclude=True)] = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.request.problem.observations)
+        for candidate in (self.best, *self.front, *self.indistinguishable, *self.prediction_front, *self.equivalents):
+            if len(candidate.fit.initial) != n:
+                raise ValueError(f"initial states for {len(candidate.fit.initial)} experiments, not {n}")
+        if len(self.branches) != n:
+            raise ValueError(f"branches for {len(self.branches)} experiments, not {n}")
 
     @property
     def frame(self) -> Frame:

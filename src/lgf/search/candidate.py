@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import dataclass
 
 from lgf.data.problem import Problem
 from lgf.equation.operator_form import in_operator_form
@@ -14,6 +12,7 @@ from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import COMMON, Sharing
 from lgf.grammar import Derivation
+from lgf.settings.ranges import Tally
 from lgf.solver.stability import Stability
 
 
@@ -25,7 +24,6 @@ class Proposal:
     bits: float
     derivation: Derivation | None = None
     origin: str = ""
-    codes: np.ndarray | None = field(default=None, repr=False)  # its latent tokens, if a model proposed it
     start: tuple[float, ...] | None = None  # initial guess of the constants
     sharing: Sharing = COMMON  # the constants that vary by experiment
     shooting: Shooting | None = None  # how the fit goes on from the start
@@ -62,7 +60,7 @@ class Candidate:
 
     proposal: Proposal
     fit: ConstantFit
-    complexity: int
+    complexity: Tally
     objective: float
     stability: Stability | None = None
     prediction: Prediction | None = None  # how well it predicts what its fit did not see

@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import PlainSerializer, PlainValidator
 
 from lgf.errors import LgfError
 from lgf.expression.numeric import evaluate
 from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import Expression, T
+from lgf.settings.ranges import Array
 from lgf.solver.trajectory import read_only
 
 if TYPE_CHECKING:
@@ -37,26 +39,23 @@ class Forcing:
     last value are held. Build one by `from_formula`, `from_samples` or `from_function`.
     """
 
-    formula: Expression | None = None
-    samples: np.ndarray | None = None
+    formula: Annotated[Expression, PlainValidator(read_expression), PlainSerializer(plain)] | None = None
+    samples: Array | None = None
     held: bool = False
 
     def __post_init__(self):
         if (self.formula is None) == (self.samples is None):
             raise LgfError("a forcing is either a formula or samples; give exactly one of the two.")
+        if self.formula is not None:
+            _check_formula(self.formula)
         if self.samples is not None:
             object.__setattr__(self, "samples", read_only(self.samples))
+            _check_samples(self.samples)
 
     @classmethod
     def from_formula(cls, formula: str | Expression) -> "Forcing":
         """The forcing given by a formula in t, such as "2*sin(0.5*t)"."""
-        expression = read_expression(formula) if isinstance(formula, str) else formula
-        for node in expression.nodes():
-            if node.head == "constant":
-                raise LgfError("a forcing formula has no open constants; write numbers in place of C.")
-            if node.head == "symbol" and node != T:
-                raise LgfError(f"a forcing formula depends on t only, but {plain(node)} stands in it.")
-        return cls(formula=expression)
+        return cls(formula=read_expression(formula) if isinstance(formula, str) else formula)
 
     @classmethod
     def from_samples(cls, t: ArrayLike, values: ArrayLike, held: bool = False) -> "Forcing":
@@ -70,19 +69,7 @@ class Forcing:
                 f"forcing has {values.size} samples but t has {t.size}; "
                 "give a function, a formula, or one value per time."
             )
-        if np.any(np.isinf(values)) or not np.all(np.isfinite(t)):
-            raise LgfError("forcing samples contain infinite values or times; remove those rows.")
-        present = ~np.isnan(values)
-        t, values = t[present], values[present]
-        if len(t) < 2:
-            raise LgfError(f"forcing has {len(t)} usable samples; at least 2 are needed.")
-        if np.any(np.diff(t) <= 0):
-            raise LgfError("the times of the forcing samples do not increase; sort them and remove duplicates.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            slopes = np.diff(values) / np.diff(t)
-        if not all(np.max(np.abs(x)) <= _LARGEST for x in (t, values, slopes)):
-            raise LgfError(f"the forcing samples, their times or their slopes exceed {_LARGEST:g}; change the units.")
-        return cls(samples=np.column_stack([t, values]), held=held)
+        return cls(samples=np.column_stack([t, values])[~np.isnan(values) | ~np.isfinite(t)], held=held)
 
     @classmethod
     def from_function(
@@ -238,3 +225,27 @@ def input_table(signals: Sequence[Forcing | None]) -> np.ndarray:
         rows.append(pieces)
         first += len(pieces)
     return np.concatenate(rows)
+
+
+def _check_formula(formula: Expression) -> None:
+    for node in formula.nodes():
+        if node.head == "constant":
+            raise LgfError("a forcing formula has no open constants; write numbers in place of C.")
+        if node.head == "symbol" and node != T:
+            raise LgfError(f"a forcing formula depends on t only, but {plain(node)} stands in it.")
+
+
+def _check_samples(samples: np.ndarray) -> None:
+    if samples.ndim != 2 or samples.shape[1] != 2:
+        raise LgfError(f"forcing samples have shape {samples.shape}; give a time and a value for each.")
+    t, values = samples.T
+    if not np.all(np.isfinite(samples)):
+        raise LgfError("forcing samples contain infinite values or times; remove those rows.")
+    if len(t) < 2:
+        raise LgfError(f"forcing has {len(t)} usable samples; at least 2 are needed.")
+    if np.any(np.diff(t) <= 0):
+        raise LgfError("the times of the forcing samples do not increase; sort them and remove duplicates.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = np.diff(values) / np.diff(t)
+    if not all(np.max(np.abs(x)) <= _LARGEST for x in (t, values, slopes)):
+        raise LgfError(f"the forcing samples, their times or their slopes exceed {_LARGEST:g}; change the units.")
