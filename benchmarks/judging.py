@@ -96,7 +96,7 @@ def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> d
 def fitted_as_finalist(proposal: Proposal, found: Discovery) -> Candidate:
     """The proposal fitted as a finalist of the run would be."""
     settings = found.settings
-    evaluator = Evaluator(found.targets, found.problem.knowledge, settings.fit, settings.objective, settings.stability)
+    evaluator = Evaluator(found.targets, found.problem.knowledge, settings.fit, settings.objective)
     (candidate,) = finalists(
         Population([evaluator(proposal)]), evaluator, joblib_map(), replace(settings.selection, n_finalists=1)
     )

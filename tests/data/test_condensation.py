@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lgf.data import Knowledge, Observation, Problem
-from lgf.data.condensation import CondensationSettings, condensation_sentence, condensed, condensed_observation
+from lgf.data.condensation import condensation_sentence, condensed, condensed_observation
 from lgf.solver.forcing import Forcing
 
 T = np.linspace(0.0, 20.0, 20_000)
@@ -85,7 +85,7 @@ def test_sampled_inputs_are_condensed_too():
         np.testing.assert_allclose(forcing.values(T), np.sin(3 * T), atol=0.01)
 
 
-def test_the_settings_say_how_many_samples_are_searched():
+def test_the_number_of_samples_that_are_searched_may_be_smaller():
     problem = Problem((Observation(T, noisy(np.sin(T), 0.05)),))
-    short = condensed(problem, CondensationSettings(samples=500))
+    short = condensed(problem, 500)
     assert len(short.observations[0]) == pytest.approx(500, abs=3)

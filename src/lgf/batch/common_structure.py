@@ -86,7 +86,7 @@ def structure_lengths(question: Question, source: Any, structures: Sequence[Skel
     """(description length without bits, length of the bits) of each structure, fitted to one record."""
     request = question.request(source)
     settings = request.settings
-    problem = condensed(request.problem, settings.condensation)
+    problem = condensed(request.problem, settings.samples)
     frames = {skeleton.frame for skeleton in structures}
     widest = max(frames, key=lambda frame: frame.dimension)
     completions = [
@@ -94,7 +94,7 @@ def structure_lengths(question: Question, source: Any, structures: Sequence[Skel
     ]
     accuracy = settings.fit.accuracy
     targets = {f: make_target(problem, f, completions, all_modes=settings.all_modes, accuracy=accuracy) for f in frames}
-    evaluator = Evaluator(targets, problem.knowledge, patient(settings.fit), settings.objective, settings.stability)
+    evaluator = Evaluator(targets, problem.knowledge, patient(settings.fit), settings.objective)
     lengths = []
     for skeleton in structures:
         free = replace(problem, knowledge=replace(problem.knowledge, order=dict(skeleton.frame.states)))

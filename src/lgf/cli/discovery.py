@@ -33,7 +33,7 @@ def prepare_folder(request: Request, folder: Path, notes: Sequence[str], console
     open_run(folder, request)
     for note in notes:
         console.print(note, style="dim", soft_wrap=True)
-    condensation = condensation_sentence(request.problem, request.settings.condensation)
+    condensation = condensation_sentence(request.problem, request.settings.samples)
     if condensation is not None:
         console.print(condensation, style="dim", soft_wrap=True)
     show_findings(request.findings, console)

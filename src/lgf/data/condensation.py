@@ -6,43 +6,37 @@ the value at its middle by u'' h^2 / 24, which is taken off. Where what remains 
 means, every k-th sample is taken as it is; where these would not resolve the signal, k is halved.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from lgf.data.noise import rough_noise
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
-from lgf.settings.ranges import Count, Weight
 from lgf.solver.forcing import Forcing
 
-
-@dataclass(frozen=True)
-class CondensationSettings:
-    """When and how a long record is condensed."""
-
-    samples: Count = 2000  # times of all experiments together; records with more are condensed to about this number
-    bias: Weight = 0.25  # of a mean, at most, in deviations of its noise; the noise itself looks like 0.13
-    roughness: Weight = 3.0  # of every k-th sample, at most, in units of that of all
-    smooth: Weight = 1e-3  # or in deviations of the signal, if that is more
+SAMPLES = 2000  # of all experiments together; records with more are condensed to about this number
+_MOST_BIAS = 0.25  # of a mean, in deviations of its noise; the noise itself looks like 0.13
+_MOST_ROUGHNESS = 3.0  # of every k-th sample, in units of that of all
+_SMOOTH = 1e-3  # or in deviations of the signal, if that is more
 
 
-def condensed(problem: Problem, settings: CondensationSettings = CondensationSettings()) -> Problem:
-    """The problem with long experiments condensed; the same problem if it has no more samples than the settings say."""
+def condensed(problem: Problem, samples: int = SAMPLES) -> Problem:
+    """The problem with long experiments condensed; the same problem if it has no more samples."""
     total = sum(len(o) for o in problem.observations)
-    k = -(-total // settings.samples)
+    k = -(-total // samples)
     if k == 1:
         return problem
-    observations = tuple(condensed_observation(o, k, settings) for o in problem.observations)
+    observations = tuple(condensed_observation(o, k) for o in problem.observations)
     known = problem.knowledge
     inputs = {name: _mean_input(forcing, k) for name, forcing in known.inputs.items()}
     return replace(problem, observations=observations, knowledge=replace(known, inputs=inputs))
 
 
-def condensation_sentence(problem: Problem, settings: CondensationSettings = CondensationSettings()) -> str | None:
+def condensation_sentence(problem: Problem, samples: int = SAMPLES) -> str | None:
     """One sentence on how a long record was condensed; None if it was not."""
     n = sum(len(o) for o in problem.observations)
-    short = condensed(problem, settings)
+    short = condensed(problem, samples)
     m = sum(len(o) for o in short.observations)
     if m == n:
         return None
@@ -50,9 +44,7 @@ def condensation_sentence(problem: Problem, settings: CondensationSettings = Con
     return f"The {n:,} samples were condensed to {m:,} {how}; the error of the equation is that on these."
 
 
-def condensed_observation(
-    observation: Observation, k: int, settings: CondensationSettings = CondensationSettings()
-) -> Observation:
+def condensed_observation(observation: Observation, k: int) -> Observation:
     """The observation with about k times fewer samples, or with the least reduction that keeps what it shows.
 
     The first sample stays alone, because the initial state belongs to its time.
@@ -60,10 +52,10 @@ def condensed_observation(
     while k > 1:
         if len(observation) // k >= 5:
             means = _means(observation, k)
-            if _unbiased(observation, means, k, settings.bias):
+            if _unbiased(observation, means, k):
                 return means
             thinned = _every(observation, k)
-            if _resolves(observation, thinned, settings):
+            if _resolves(observation, thinned):
                 return thinned
         k //= 2
     return observation
@@ -128,22 +120,22 @@ def _mean_input(forcing: Forcing, k: int) -> Forcing:
     return Forcing.from_samples(means[:, 0], means[:, 1])
 
 
-def _unbiased(observation: Observation, means: Observation, k: int, most: float) -> bool:
+def _unbiased(observation: Observation, means: Observation, k: int) -> bool:
     """Whether the means of every column differ from values of the signal by less than their noise."""
     for j in range(len(observation.columns)):
         t, y = _present(observation, j)
         _, mean = _present(means, j)
         bias = float(np.sqrt(np.mean(np.diff(mean[1:], 4) ** 2))) / 64.0 if len(mean) > 9 else np.inf
-        if bias > most * rough_noise(t, y) / np.sqrt(k):
+        if bias > _MOST_BIAS * rough_noise(t, y) / np.sqrt(k):
             return False
     return True
 
 
-def _resolves(observation: Observation, thinned: Observation, settings: CondensationSettings) -> bool:
+def _resolves(observation: Observation, thinned: Observation) -> bool:
     """Whether the thinned samples of every column lie on a curve that their neighbours show."""
     for j in range(len(observation.columns)):
         t, y = _present(observation, j)
-        least = max(settings.roughness * rough_noise(t, y), settings.smooth * float(np.std(y)))
+        least = max(_MOST_ROUGHNESS * rough_noise(t, y), _SMOOTH * float(np.std(y)))
         if rough_noise(*_present(thinned, j)) > least:
             return False
     return True

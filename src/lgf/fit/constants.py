@@ -200,12 +200,13 @@ def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
     """(constants [k, p], best first; the residual of the first), with each equation fitted separately."""
     compiled, target, settings, lower, upper = fitting[1:6]
     weight, stride = target.complete.astype(float), max(len(target.t) // _SCREENED, 1)
+    persistence = settings.persistence
     parts, total = [], 0.0
     for equation in compiled.equations:
         constants, losses, _ = fit_residual(
             equation.basis, compiled.n_constants, equation.linear, equation.nonlinear,
-            starting_points(equation, target, settings.n_starts), lower, upper, target.t, target.columns,
-            target.inputs, weight, stride, settings.n_refined, _RESIDUAL_ITERATIONS,
+            starting_points(equation, target, persistence.n_starts), lower, upper, target.t, target.columns,
+            target.inputs, weight, stride, persistence.n_refined, _RESIDUAL_ITERATIONS,
         )  # fmt: skip
         parts.append(constants)
         total += float(losses[0])

@@ -41,6 +41,8 @@ class SegmentBudget(NamedTuple):
 class Persistence(NamedTuple):
     """When a fit gives up, and how accurate it is on the way."""
 
+    n_starts: int  # of each equation, for its constants inside functions
+    n_refined: int  # of these
     give_up: float  # times the signal in a window: with a larger loss it grows no further
     coarse_rtol: float  # until a fit comes near the noise
     rescue_above: float  # in units of the loss of the noise alone: above, other starts are tried
@@ -48,8 +50,8 @@ class Persistence(NamedTuple):
     segments: SegmentBudget
 
 
-_QUICK = Persistence(0.8, 1e-3, 4.0, 1.0, SegmentBudget(1e-5, 15, 3e-4, 0.03, 1500, 6000))
-_PATIENT = Persistence(1.0, 1e-4, 1.5, 10.0, SegmentBudget(1e-7, 40, 1e-6, 0.01, 8000, 60_000))
+_QUICK = Persistence(96, 3, 0.8, 1e-3, 4.0, 1.0, SegmentBudget(1e-5, 15, 3e-4, 0.03, 1500, 6000))
+_PATIENT = Persistence(192, 8, 1.0, 1e-4, 1.5, 10.0, SegmentBudget(1e-7, 40, 1e-6, 0.01, 8000, 60_000))
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,9 @@ class FitSettings:
 
     method: FitMethod = FitMethod.LEAST_SQUARES
     gate: Positive | None = None  # theta_DE: above this residual the trajectory is not solved; None = no gate
-    n_starts: Count = 96
-    n_refined: Count = 3
     iterations: Count = 20
     tolerance: Weight = 3e-3
     rtol: Positive = 1e-4
-    final_rtol: Positive = 1e-6  # of the finalists
     steps_per_solve: Count = 1000
     steps_per_fit: Count = 4000  # a quarter of it for implicit equations
     fine_iterations: Count = 250  # of the second stage of Nelder-Mead
@@ -83,9 +82,8 @@ class FitSettings:
 def patient(fit: FitSettings) -> FitSettings:
     """The settings for finalists: the same method, with more starts, iterations and steps."""
     return replace(
-        fit, n_starts=192, n_refined=8, iterations=60, tolerance=1e-6, rtol=fit.final_rtol, steps_per_solve=4000,
-        steps_per_fit=40_000, patient=True,
-    )  # fmt: skip
+        fit, iterations=60, tolerance=1e-6, rtol=1e-6, steps_per_solve=4000, steps_per_fit=40_000, patient=True
+    )
 
 
 class Fitting(NamedTuple):

@@ -265,7 +265,7 @@ def _data(run: Run) -> Sequence[str]:
         sentences.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
     if len(sentences) > 20:
         sentences = [*sentences[:20], f"{len(sentences) - 20} more experiments."]
-    condensation = condensation_sentence(run.request.problem, run.request.settings.condensation)
+    condensation = condensation_sentence(run.request.problem, run.request.settings.samples)
     return sentences if condensation is None else [*sentences, condensation]
 
 

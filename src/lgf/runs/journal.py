@@ -171,5 +171,5 @@ def _key(stage: str, proposal: Proposal) -> Key:
 
 def _stage(evaluator: Evaluator) -> str:
     """A hash of the evaluator's settings; evaluators with equal settings give the same candidates."""
-    settings = evaluator.fit, evaluator.objective, evaluator.stability, evaluator.assess_all, evaluator.growth
+    settings = evaluator.fit, evaluator.objective, evaluator.assess_all, evaluator.growth
     return f"{zlib.crc32(repr(settings).encode()):08x}" + ("-part" if evaluator.of_part else "")

@@ -301,10 +301,7 @@ def _assessed(candidate: Candidate, discovery: Discovery) -> Candidate:
     if candidate.stability is not None or candidate.fit.status is not SolveStatus.OK:
         return candidate
     target = discovery.targets[candidate.skeleton.frame]
-    settings = discovery.settings.stability
-    return replace(
-        candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window, settings, target.box)
-    )
+    return replace(candidate, stability=assess(candidate.fit.system(target), target.sizes, target.window, target.box))
 
 
 def _solved(

@@ -96,7 +96,7 @@ def discover(
     """
     started, stop = time.monotonic(), stop or StopToken()
     stop.limit(settings.search.max_seconds)
-    measured, problem = problem, condensed(problem, settings.condensation)
+    measured, problem = problem, condensed(problem, settings.samples)
     frames = problem.frames
     completions = _completions(problem, settings, spread)
     growth = None
@@ -119,7 +119,7 @@ def discover(
     if one_state:
         languages = [make_language(grammar, problem, f, targets[f].ranges, settings.as_written) for f in frames]
     systems = [] if one_state else [system_language(grammar, problem, f, targets[f]) for f in frames]
-    evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective, settings.stability)
+    evaluator = Evaluator(targets, problem.knowledge, settings.fit, settings.objective)
     whole = Searched(problem, completions, evaluator)
     searched = part_to_search(whole, settings)
     mapper = mapper or joblib_map(spread)

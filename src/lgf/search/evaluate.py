@@ -21,7 +21,7 @@ from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.objective import Criterion, ObjectiveSettings, objective
-from lgf.solver.stability import StabilitySettings, assess
+from lgf.solver.stability import assess
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,6 @@ class Evaluator:
     knowledge: Knowledge = field(default_factory=Knowledge)
     fit: FitSettings = FitSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
-    stability: StabilitySettings = StabilitySettings()
     assess_all: bool = False  # assess stability even if the user states nothing about it
     refining: bool = False  # the candidates are finalists
     growth: float = 0.0  # of the noise with the signal, in the weights of the targets
@@ -86,7 +85,7 @@ class Evaluator:
         )  # fmt: skip
         stability = None
         if (self.assess_all or self.knowledge.stable is not None) and math.isfinite(fit.loss) and fit.loss < 1.0:
-            stability = assess(fit.system(target), target.sizes, target.window, self.stability, target.box)
+            stability = assess(fit.system(target), target.sizes, target.window, target.box)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         judged = segmented(target, fit.segments)
         paper = self.objective.criterion is Criterion.PAPER  # its n_s is the number of times, in however many modes

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from lgf.data.condensation import CondensationSettings
+from lgf.data.condensation import SAMPLES
 from lgf.errors import LgfError, quoted
 from lgf.fit.settings import FitMethod, FitSettings
 from lgf.search.loop import SearchSettings
@@ -17,8 +17,7 @@ from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import SelectionSettings
 from lgf.search.varying import VaryingSettings
 from lgf.settings.flow import ConditionalSettings, FlowSettings, PredictorSettings, SamplingSettings
-from lgf.settings.ranges import Positive, Tally, Weight
-from lgf.solver.stability import StabilitySettings
+from lgf.settings.ranges import Count, Positive, Tally, Weight
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class DiscoverySettings:
     search: SearchSettings = SearchSettings()
     fit: FitSettings = FitSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
-    condensation: CondensationSettings = CondensationSettings()
+    samples: Count = SAMPLES  # of all experiments; records with more are condensed
     smoothing: str = "auto"
     all_modes: bool = False  # completed derivatives count as measured (the paper's solution loss)
     enumeration: EnumerationSettings = EnumerationSettings()
@@ -67,7 +66,6 @@ class DiscoverySettings:
     evolution: EvolutionSettings = EvolutionSettings()
     flow: FlowSettings = FlowSettings()
     conditional: ConditionalSettings = ConditionalSettings()
-    stability: StabilitySettings = StabilitySettings()
     selection: SelectionSettings = SelectionSettings()
     prediction: PredictionSettings = PredictionSettings()
     varying: VaryingSettings = VaryingSettings()

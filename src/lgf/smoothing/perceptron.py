@@ -1,11 +1,9 @@
 """The paper's smoother: a small neural network y(t) of three hidden layers of 32 SiLU units, in plain NumPy.
 
 The paper trains by 10,000 epochs of a first-order method. A quasi-Newton method on the same loss needs fewer
-iterations, which `iterations` counts. It ends when the residual is as small as the noise: a record of many oscillations
+iterations, `_ITERATIONS` at most. It ends when the residual is as small as the noise: a record of many oscillations
 needs thousands of iterations, and a smooth one is overfitted by them.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
@@ -15,37 +13,27 @@ from scipy.special import expit
 from lgf.data.noise import rough_noise
 
 _GRID = 2001
+_WIDTHS = (32, 32, 32)  # the paper's
+_ITERATIONS = 4000  # most
+_STARTS = 2  # most; another one if the residual stays above the noise
+_ENOUGH = 1.2  # times the variance of the noise, which is itself estimated
 
 
-@dataclass(frozen=True)
-class PerceptronSettings:
-    """Size and training of the network; the widths are the paper's, `iterations` the most."""
-
-    widths: tuple[int, ...] = (32, 32, 32)
-    iterations: int = 4000
-    starts: int = 2  # most; another one if the residual stays above the noise
-    enough: float = 1.2  # times the variance of the noise, which is itself estimated
-    seed: int = 0
-
-
-def fit_perceptron(
-    t: np.ndarray, y: np.ndarray, weight: np.ndarray, settings: PerceptronSettings | None = None
-) -> BSpline:
+def fit_perceptron(t: np.ndarray, y: np.ndarray, weight: np.ndarray) -> BSpline:
     """The trained network as a quintic spline through its values on a fine grid."""
-    settings = settings or PerceptronSettings()
-    shapes = _shapes(settings.widths)
+    shapes = _shapes(_WIDTHS)
     middle, half, mean, size = (t[0] + t[-1]) / 2, np.ptp(t) / 2, np.average(y, weights=weight), np.std(y) or 1.0
     x, target, share = (t - middle) / half, (y - mean) / size, weight / weight.sum()
-    noise = settings.enough * (rough_noise(t, y) / size) ** 2
+    noise = _ENOUGH * (rough_noise(t, y) / size) ** 2
 
     def until_noise(intermediate_result: OptimizeResult) -> None:
         if intermediate_result.fun <= noise:
             raise StopIteration
 
     steepness = max(1.0, np.count_nonzero(np.diff(target > 0.0)) / 2)
-    options = {"maxiter": settings.iterations, "maxfun": 2 * settings.iterations, "maxcor": 20, "ftol": 0, "gtol": 1e-7}
+    options = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "maxcor": 20, "ftol": 0, "gtol": 1e-7}
     best, least = np.zeros(0), np.inf
-    for seed in range(settings.seed, settings.seed + settings.starts):
+    for seed in range(_STARTS):
         start = _start(shapes, seed, steepness)
         result = minimize(
             _loss, start, (x[:, None], target, share, shapes), "L-BFGS-B", True, options=options, callback=until_noise

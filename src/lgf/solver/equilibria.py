@@ -12,16 +12,10 @@ from lgf.solver.kernels.machine import WIDE, evaluate_wide
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
 
 _ON_AXIS = 1e-5  # real part in units of the largest eigenvalue: below it Lyapunov's indirect method is inconclusive
-
-
-@dataclass(frozen=True)
-class EquilibriumSettings:
-    """Limits of the search for equilibria."""
-
-    reach: float = 10.0  # in units of the size of the states
-    n_points: int = 2001  # of the grid for the equilibria of one state
-    n_starts: int = 200  # of Newton's method, for those of several states
-    n_near: int = 40  # equilibria examined, nearest to zero
+_REACH = 10.0  # in units of the size of the states, in which equilibria are looked for
+_POINTS = 2001  # of the grid for those of one state; odd, so that zero, the most common one, is on it
+_STARTS = 200  # of Newton's method, for those of several states
+_MOST = 40  # equilibria examined, nearest to zero
 
 
 @dataclass(frozen=True)
@@ -66,9 +60,7 @@ class Equilibrium:
         return None if kind in ("centre", "degenerate") else kind.startswith("stable")
 
 
-def equilibria(
-    system: System, size: ArrayLike = 1.0, settings: EquilibriumSettings = EquilibriumSettings()
-) -> tuple[Equilibrium, ...]:
+def equilibria(system: System, size: ArrayLike = 1.0) -> tuple[Equilibrium, ...]:
     """The equilibria of the system without its inputs, those nearest to zero first; empty if time occurs in it.
 
     `size` is a typical absolute value of each variable of the state vector, or of all.
@@ -81,7 +73,7 @@ def equilibria(
     sizes = np.array(np.broadcast_to(np.asarray(size, float), (system.frame.dimension,)))
     find = _equilibria_of_one_state if len(system.frame.states) == 1 else _equilibria_of_several_states
     found = []
-    for rest in find(compiled, constants, sizes, settings):
+    for rest in find(compiled, constants, sizes):
         (jacobian,) = _jacobians(compiled, constants, rest[None], np.maximum(sizes, np.abs(rest).max()))
         if np.all(np.isfinite(jacobian)):
             values = sorted(np.linalg.eigvals(jacobian).tolist(), key=lambda z: (-z.real, -z.imag))
@@ -110,9 +102,7 @@ def _rates(compiled: CompiledSkeleton, constants: np.ndarray, states: np.ndarray
     return values
 
 
-def _equilibria_of_one_state(
-    compiled: CompiledSkeleton, constants: np.ndarray, sizes: np.ndarray, settings: EquilibriumSettings
-) -> np.ndarray:
+def _equilibria_of_one_state(compiled: CompiledSkeleton, constants: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Rest states [rest, n] within reach, those nearest to zero first, by sign changes on a grid."""
 
     def at_rest(u: np.ndarray) -> np.ndarray:
@@ -120,8 +110,7 @@ def _equilibria_of_one_state(
         states[0] = u
         return _rates(compiled, constants, states)[-1]
 
-    # The odd number of points puts zero, the most common equilibrium, on the grid.
-    grid = settings.reach * sizes[0] * np.linspace(-1.0, 1.0, settings.n_points)
+    grid = _REACH * sizes[0] * np.linspace(-1.0, 1.0, _POINTS)
     values = at_rest(grid)
     scale = np.nanmedian(np.abs(np.where(np.isfinite(values), values, np.nan))) if np.isfinite(values).any() else 0.0
     exact = grid[np.abs(values) <= 1e-12 * scale] if scale > 0 else grid[:0]
@@ -143,16 +132,14 @@ def _equilibria_of_one_state(
     u = np.concatenate([exact, middle])
     rests = np.zeros((len(u), compiled.flow.n))
     rests[:, 0] = u
-    return rests[np.argsort(np.abs(u), kind="stable")][: settings.n_near]
+    return rests[np.argsort(np.abs(u), kind="stable")][:_MOST]
 
 
-def _equilibria_of_several_states(
-    compiled: CompiledSkeleton, constants: np.ndarray, sizes: np.ndarray, settings: EquilibriumSettings
-) -> np.ndarray:
+def _equilibria_of_several_states(compiled: CompiledSkeleton, constants: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Rest states [rest, n] within reach, those nearest to zero first, by Newton's method from sampled states."""
     n = compiled.flow.n
-    draws = np.random.default_rng(0).uniform(-1.0, 1.0, (n, settings.n_starts - 1))
-    y = np.hstack([np.zeros((n, 1)), draws * sizes[:, None] * np.geomspace(0.1, settings.reach, draws.shape[1])])
+    draws = np.random.default_rng(0).uniform(-1.0, 1.0, (n, _STARTS - 1))
+    y = np.hstack([np.zeros((n, 1)), draws * sizes[:, None] * np.geomspace(0.1, _REACH, draws.shape[1])])
     moving = [v.derivative > 0 for v in compiled.frame.variables]
     y[moving] = 0.0
     with np.errstate(all="ignore"):
@@ -167,13 +154,13 @@ def _equilibria_of_several_states(
         f = _rates(compiled, constants, y)
     scale = np.where(np.isfinite(typical) & (typical > 0), typical, 1.0)
     still = np.all(np.abs(f) <= 1e-9 * scale[:, None], axis=0) & np.all(
-        np.abs(y) <= 2 * settings.reach * sizes[:, None], axis=0
+        np.abs(y) <= 2 * _REACH * sizes[:, None], axis=0
     )
     rests: list[np.ndarray] = []
     for rest in sorted(y[:, still].T, key=lambda r: float(np.sum((r / sizes) ** 2))):
         if all(np.max(np.abs(rest - other) / sizes) > 1e-6 for other in rests):
             rests.append(rest)
-    return np.array(rests[: settings.n_near]).reshape(-1, n)
+    return np.array(rests[:_MOST]).reshape(-1, n)
 
 
 def _jacobians(compiled: CompiledSkeleton, constants: np.ndarray, rests: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from lgf.equation.system import System
 from lgf.expression.tree import ZERO
-from lgf.solver.equilibria import EquilibriumSettings, equilibria
+from lgf.solver.equilibria import equilibria
 from lgf.solver.kernels.integrator import BLEW_UP, OK, Options, integrate, make_workspace
 from lgf.solver.kernels.machine import LANES, NO_TABLE
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
@@ -47,22 +47,14 @@ class Stability:
 
 _FOLDS = 20.0  # e-folding times of the slowest instability after which a trajectory that runs away is far
 _LONGER = 5  # times as many steps for that
-
-
-@dataclass(frozen=True)
-class StabilitySettings:
-    """The search for equilibria, and limits of the trajectories."""
-
-    equilibria: EquilibriumSettings = EquilibriumSettings()
-    growth: float = 10.0  # a trajectory that ends beyond this many times its start has grown
-    max_steps: int = 4000
+_GROWN = 10.0  # a trajectory that ends beyond this many times its start has grown
+_MOST_STEPS = 4000  # of a trajectory
 
 
 def assess(
     system: System,
     size: ArrayLike = 1.0,
     window: tuple[float, float] = (0.0, 20.0),
-    settings: StabilitySettings = StabilitySettings(),
     box: ArrayLike | None = None,
 ) -> Stability:
     """Whether the unforced system is stable; `size` is a typical absolute value, of each variable of the state vector
@@ -76,12 +68,12 @@ def assess(
     compiled = compile_skeleton(system.skeleton, free.formulas)
     sizes = np.broadcast_to(np.asarray(size, float), (system.frame.dimension,))
     if not system.skeleton.autonomous:
-        return _by_trajectories(free, compiled, sizes, window, settings, box, "time appears in the equation")
+        return _by_trajectories(free, compiled, sizes, window, box, "time appears in the equation")
     if compiled.flow.degree != 1:
-        return _by_trajectories(free, compiled, sizes, window, settings, box, "the equation has several branches")
-    rests = equilibria(system, sizes, settings.equilibria)
+        return _by_trajectories(free, compiled, sizes, window, box, "the equation has several branches")
+    rests = equilibria(system, sizes)
     if not rests:
-        return _by_trajectories(free, compiled, sizes, window, settings, box, "no equilibrium was found")
+        return _by_trajectories(free, compiled, sizes, window, box, "no equilibrium was found")
     least = min(rests, key=lambda rest: rest.leading)
     if least.leading < -1e-6:
         return Stability(
@@ -91,12 +83,11 @@ def assess(
     if least.leading > 1e-6:
         why = f"every equilibrium has an eigenvalue with positive real part ({least}: {least.leading:.3g})"
         t = np.linspace(window[0], max(window[1], window[0] + _FOLDS / least.leading), 201)
-        long = replace(settings, max_steps=_LONGER * settings.max_steps)
-        grown, _, done = _growth(free, compiled, sizes, t, long, box, 1.0)
+        grown, _, done = _growth(free, compiled, sizes, t, _LONGER * _MOST_STEPS, box, 1.0)
         if done.all() and not grown.any():
             return Stability(StabilityKind.BOUNDED, f"{why}, but all sampled trajectories stayed bounded.")
         return Stability(StabilityKind.UNSTABLE, f"{why}.")
-    return _by_trajectories(free, compiled, sizes, window, settings, box, "eigenvalues lie on the imaginary axis")
+    return _by_trajectories(free, compiled, sizes, window, box, "eigenvalues lie on the imaginary axis")
 
 
 def _by_trajectories(
@@ -104,14 +95,13 @@ def _by_trajectories(
     compiled: CompiledSkeleton,
     sizes: np.ndarray,
     window: tuple[float, float],
-    settings: StabilitySettings,
     box: ArrayLike | None,
     why: str,
 ) -> Stability:
     """The kind from eight trajectories of the unforced system that start at sampled states of this size."""
     t = np.linspace(*window, 201)
     # From a small population within the data, growth up to the size of the data is no instability.
-    grown, size, done = _growth(system, compiled, sizes, t, settings, box, 0.0 if box is None else 1.0)
+    grown, size, done = _growth(system, compiled, sizes, t, _MOST_STEPS, box, 0.0 if box is None else 1.0)
     if grown.any():
         return Stability(StabilityKind.UNSTABLE, f"{why}; {int(grown.sum())} of {LANES} sampled trajectories grew.")
     if done.sum() >= LANES // 2:
@@ -127,7 +117,7 @@ def _growth(
     compiled: CompiledSkeleton,
     sizes: np.ndarray,
     t: np.ndarray,
-    settings: StabilitySettings,
+    max_steps: int,
     box: ArrayLike | None,
     least: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -140,18 +130,18 @@ def _growth(
     if box is not None:
         low, high = np.asarray(box, float).T[:, :, None]
         starts = 0.5 * (low + high + (high - low) * draws)
-    limit = 1e3 * settings.growth * float(sizes.max())
+    limit = 1e3 * _GROWN * float(sizes.max())
     if compiled.flow.degree == 1:
-        y, status = _lanes(compiled, np.asarray(system.values, float), starts, t, sizes, limit, settings.max_steps)
+        y, status = _lanes(compiled, np.asarray(system.values, float), starts, t, sizes, limit, max_steps)
     else:
-        solved = [solve(system, state, t, rtol=1e-5, limit=limit, max_steps=settings.max_steps) for state in starts.T]
+        solved = [solve(system, state, t, rtol=1e-5, limit=limit, max_steps=max_steps) for state in starts.T]
         y = np.stack([s.values[:, : compiled.flow.n] for s in solved], axis=2)
         status = np.array([STATUSES.index(s.status) for s in solved])
     first = [i for i, v in enumerate(compiled.frame.variables) if v.derivative == 0]
     size = np.abs(y[:, first] / sizes[first][:, None]).max(axis=1)  # [N, lane], of the largest state
     done = status == OK
     grown = (status == BLEW_UP) | (
-        done & (size[-1] > settings.growth * np.maximum(np.abs(starts / sizes[:, None]).max(axis=0), least))
+        done & (size[-1] > _GROWN * np.maximum(np.abs(starts / sizes[:, None]).max(axis=0), least))
     )
     return grown, size, done
 
