@@ -71,7 +71,7 @@ def truth_beside(problem: NamedProblem, grammar: Grammar, found: Discovery) -> d
     language = make_language(grammar, found.problem, frame, found.targets[frame].ranges, found.settings.as_written)
     said = encoding(grammar, problem.true_equation(), problem.forcing is not None)
     skeleton = None if said.derivation is None else language.skeleton(said.derivation)
-    bits = math.inf if said.derivation is None else language.bits(said.derivation)
+    bits = math.inf if skeleton is None else language.price(skeleton)
     if skeleton is None or not math.isfinite(bits):
         return {"cause": "not said", "in_set": False}
     structure = skeleton.structure

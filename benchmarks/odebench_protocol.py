@@ -148,7 +148,7 @@ def _truth_of_one_state(system: Benchmarked, found: Discovery, problem: Problem)
     language = make_language(grammar, problem, frame, found.targets[frame].ranges)
     encoded = encoding(grammar, system.system, False)
     skeleton = None if encoded.derivation is None else language.skeleton(encoded.derivation)
-    bits = math.inf if encoded.derivation is None else language.bits(encoded.derivation)
+    bits = math.inf if skeleton is None else language.price(skeleton)
     if skeleton is None or not math.isfinite(bits):
         return {"tried": False, "bits": None, "objective": None, "cause": "not in the language"}
     tried = skeleton.structure in found.population

@@ -17,7 +17,7 @@ from lgf.fit.constants import fit_constants
 from lgf.fit.settings import FitSettings
 
 T = np.linspace(0.0, 4.0, 50)
-U = 2.0 * np.exp(-0.5 * T) + 1e-3 * np.random.default_rng(0).normal(size=50)
+U = 2.0 * np.exp(-0.5 * T) + 1e-3 * np.random.default_rng(1).normal(size=50)
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,7 @@ def test_an_equation_costs_the_same_under_any_name():
         assert found == encoding(STANDARD, plain)
         assert found.derivation is not None
         allowed = restrict(STANDARD, order=frame.orders[0], forced=True)
-        assert found.bits == pytest.approx(bits(STANDARD, found.derivation, allowed))
+        assert found.bits <= bits(STANDARD, found.derivation, allowed) + 1e-9
         said = skeleton_of(STANDARD.template, spell(STANDARD, found.derivation), frame)
         assert said.structure == named.skeleton.structure
 

@@ -31,39 +31,41 @@ SMALL = read_grammar(
 )
 
 
-def cheapest(grammar, order, forced, max_bits):
-    """The oracle: every structure up to some bits with its cheapest derivation, by listing them all."""
+def listed(grammar, order, forced, max_bits):
+    """The oracle, by listing all derivations: (bits of the cheapest, bits of all together, skeleton) by structure."""
     found = {}
     for cost, derivation in enumerate_derivations(
-        grammar, max_bits, allowed=restrict(grammar, order=order, forced=forced)
+        grammar, max_bits + 2, allowed=restrict(grammar, order=order, forced=forced)
     ):
         try:
             skeleton = skeleton_of(grammar.template, spell(grammar, derivation), grammar_frame(order, forced))
         except NoEquation:
             continue
-        found.setdefault(skeleton.structure, (cost, skeleton))
-    return list(found.values())
+        least, together, _ = found.setdefault(skeleton.structure, (cost, math.inf, skeleton))
+        found[skeleton.structure] = least, -np.logaddexp2(-together, -cost), skeleton
+    return [entry for entry in found.values() if entry[0] <= max_bits]
 
 
 @pytest.mark.parametrize(("order", "forced"), CASES)
-def test_the_cheapest_of_all_derivations_is_found(order, forced):
-    for cost, skeleton in cheapest(STANDARD, order, forced, 11)[::4]:
-        assert encoding(STANDARD, skeleton, forced).bits == pytest.approx(cost), str(skeleton)
+def test_the_bits_of_a_structure_are_those_of_its_derivations_together(order, forced):
+    for cheapest, together, skeleton in listed(STANDARD, order, forced, 11)[::4]:
+        # dearer derivations than those listed, and by other headers, hold little
+        assert together - 0.1 < encoding(STANDARD, skeleton, forced).bits < cheapest + 1e-9, str(skeleton)
 
 
 def test_the_cheapest_is_found_with_denominators_and_sums_as_summands():
-    listed = cheapest(SMALL, 1, False, 10)
-    assert len(listed) > 40
-    for cost, skeleton in listed:
-        assert encoding(SMALL, skeleton).bits == pytest.approx(cost), str(skeleton)
+    structures = listed(SMALL, 1, False, 10)
+    assert len(structures) > 40
+    for cheapest, together, skeleton in structures:
+        assert together - 0.3 < encoding(SMALL, skeleton).bits < cheapest + 1e-9, str(skeleton)
 
 
 @pytest.mark.parametrize(("name", "order"), [("b1", 1), ("b3", 2)])
 def test_the_grammars_of_the_paper_are_read_too(name, order):
     grammar = load_grammar(name)
     forced = name == "b3"
-    for cost, skeleton in cheapest(grammar, order, forced, 11)[::6]:
-        assert encoding(grammar, skeleton, forced).bits == pytest.approx(cost), str(skeleton)
+    for cheapest, _, skeleton in listed(grammar, order, forced, 11)[::6]:
+        assert encoding(grammar, skeleton, forced).bits < cheapest + 1e-9, str(skeleton)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

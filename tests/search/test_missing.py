@@ -137,7 +137,7 @@ def test_proposals_are_new_changes_of_the_best_and_say_what_they_mean(duffing):
     assert len(set(structures)) == len(structures)
     assert any(p.skeleton.structure == Skeleton.read("u'' = C*u' + C*u + C*u^3").structure for p in first)
     for p in first:
-        assert p.bits == pytest.approx(language.bits(p.derivation))
+        assert p.bits == pytest.approx(language.price(p.skeleton))
         assert language.skeleton(p.derivation).structure == p.skeleton.structure
 
 

@@ -13,7 +13,7 @@ from lgf.equation.system import System
 from lgf.equation.terms import terms_of
 from lgf.fit.constants import fit_constants
 from lgf.fit.target_assembly import make_target
-from lgf.grammar import load_grammar
+from lgf.grammar import bits, load_grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form, make_language
 from lgf.search.candidate import Candidate, Population, Proposal
@@ -21,7 +21,8 @@ from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import SearchSettings, joblib_map, search
 from lgf.search.objective import Criterion, ObjectiveSettings, objective
-from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, propose
+from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, priced, propose
+from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.round_constants import without_phases
 from lgf.search.select import SelectionSettings, choose, confirmed, finalists, penalty_of, steady
 from lgf.search.settings import PAPER, DiscoverySettings
@@ -191,8 +192,28 @@ def test_proposers_repeat_themselves_by_seed(stage, make):
 
 def test_enumeration_goes_from_cheap_to_dear(stage):
     _, language, _ = stage
-    bits = [p.bits for p in EnumerationProposer([language]).ask(100)]
-    assert np.all(np.diff(bits) >= -1e-9)
+    costs = [bits(STANDARD, p.derivation, language.allowed) for p in EnumerationProposer([language]).ask(100)]
+    assert np.all(np.diff(costs) >= -1e-9)
+
+
+def test_the_price_of_an_equation_does_not_depend_on_who_proposed_it_first(stage):
+    target, language, evaluator = stage
+    drawn = MonteCarloProposer([language], seed=1).ask(1500)
+    own = {}
+    for p in drawn:
+        own.setdefault(p.skeleton.structure, set()).add(round(bits(STANDARD, p.derivation, language.allowed), 6))
+    several = {structure for structure, costs in own.items() if len(costs) > 1}
+    assert len(several) > 10, "many equations have several derivations"
+    listed = EnumerationProposer([language]).ask(200)
+    changes = MissingTermProposer([language], {target.frame: target})
+    changes.tell(Population([evaluator(propose(language, listed[3].derivation, ""))]))
+    given = [priced(Proposal(p.skeleton, 24.0), language) for p in drawn[:100]]
+    prices = {}
+    for p in [*drawn, *listed, *changes.ask(30), *given]:
+        prices.setdefault(p.skeleton.structure, []).append(p.bits)
+    for structure, bits_of_all in prices.items():
+        assert bits_of_all == pytest.approx([bits_of_all[0]] * len(bits_of_all)), structure
+        assert bits_of_all[0] <= min(own.get(structure, [math.inf])) + 1e-6, structure
 
 
 def test_same_result_with_one_and_two_workers(stage):

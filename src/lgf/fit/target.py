@@ -13,7 +13,7 @@ from lgf.solver.forcing import Forcing
 from lgf.solver.kernels.trajectory_fit import Record
 from lgf.solver.program import Formulas
 
-FINEST = 1e-8  # relative tolerance of the most accurate solutions: a record without noise asks for them
+FINEST = 3e-10  # relative tolerance of the most accurate solutions: a record without noise asks for them
 LEAST_ERROR = 10.0 * FINEST  # their relative error; no loss is trusted below its square
 
 

@@ -19,6 +19,7 @@ _LARGEST_ERROR = 100.0  # largest squared error that a sample counts, in units o
 _ATOL = 1e-7  # absolute tolerance of the solver, in units of a variable's root mean square
 _LARGEST_STATE = 20.0  # in units of the largest completed value; beyond it a solution has blown up
 _LARGEST_DERIVATIVE = 1000.0  # the same for derivatives, which a smoother may underestimate
+_AS_MEASURED = 0.01  # of the noise: a smoothed value so near to the sample is replaced by it
 
 
 def make_target(
@@ -193,12 +194,18 @@ def _initial(
             if variable in observation.initial:
                 values[e, d] = observation.initial[variable]
                 continue
-            values[e, d] = state[d, 0]
+            values[e, d] = _first_value(observation, variable, state[d, 0], _AS_MEASURED * noise[d])
             unknown[e, d] = len(errors)
             # Wide enough not to bias the fit, narrow enough to keep it near the data.
             deviation = noise[d] / np.sqrt(_first_weight(observation, variable))
             errors.append(5.0 * deviation * np.sqrt(power) if variable in observation.columns else 0.0)
     return values, unknown, np.array(errors)
+
+
+def _first_value(observation: Observation, variable: Variable, smooth: float, near: float) -> float:
+    """The guess of an initial value: the smoothed one, or the sample if that is so near that it has no noise."""
+    column = observation.column(variable)
+    return float(column[0]) if column is not None and abs(column[0] - smooth) < near else float(smooth)
 
 
 def _first_weight(observation: Observation, variable: Variable) -> float:

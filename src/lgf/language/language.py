@@ -1,5 +1,6 @@
 """A grammar restricted to a frame and to prior knowledge, and the skeletons of its derivations."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +16,9 @@ from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.parse import read_expression
 from lgf.expression.tree import MINUS_ONE, Expression, add, constant, mul, power, summands, symbol
-from lgf.grammar import Derivation, Grammar, bits, mentions, restrict, spell
+from lgf.grammar import Derivation, Grammar, mentions, restrict, spell
 from lgf.grammar.vocabulary import STATE_WORD
+from lgf.language.cheapest_derivation import Encoding, encoding
 from lgf.language.domain import Ranges
 from lgf.language.sentences import INPUT, NoEquation, grammar_term, in_frame, phrase, skeleton_of
 from lgf.language.term_dictionary import term_dictionary
@@ -64,9 +66,13 @@ class Language:
         """A term of the grammar with the names of the frame."""
         return in_frame(expression, self.frame)
 
-    def bits(self, derivation: Derivation) -> float:
-        """The bits of the derivation in this language."""
-        return bits(self.grammar, derivation, self.allowed)
+    def encoding(self, skeleton: Skeleton) -> Encoding:
+        """The cheapest derivation of the skeleton's structure in this language, and the bits of the structure."""
+        return encoding(self.grammar, skeleton, allowed=self.allowed)
+
+    def price(self, skeleton: Skeleton) -> float:
+        """The bits of the skeleton's structure, whatever derivation it came from; infinity if it has none."""
+        return self.encoding(skeleton).bits if self.grammar.summand else math.inf
 
 
 def make_language(

@@ -109,6 +109,10 @@ class SystemLanguage:
             start, consecutive = max(start, end), consecutive and in_order
         return Skeleton(self.frame, tuple(sides)) if consecutive else numbered(self.frame, sides)
 
+    def price(self, skeleton: Skeleton) -> float:
+        """The bits of all rows of a skeleton of this frame; infinity where one cannot be said."""
+        return sum(self.row_bits(skeleton))
+
     def row_bits(self, skeleton: Skeleton) -> tuple[float, ...]:
         """The bits of each row of a skeleton of this frame, infinity where the row cannot be said."""
         return tuple(s.bits for s in self.row_structures(skeleton))

@@ -5,6 +5,7 @@ share one entry.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,16 +28,18 @@ MAX_DERIVATIONS = 5000  # the cheapest; about a second of canonicalising
 
 @dataclass(frozen=True)
 class Term:
-    """A summand: its canonical terms, its cheapest derivation and the bits of that.
+    """A summand: its canonical terms, its cheapest derivation and the bits of that, and its price.
 
     parts       the canonical terms, mostly one, without their open coefficients
     derivation  from the grammar's summand nonterminals
     bits        of that derivation
+    price       bits of all its derivations together: their probabilities add up
     """
 
     parts: tuple[Expression, ...]
     derivation: Derivation
     bits: float
+    price: float
 
     @property
     def expression(self) -> Expression:
@@ -52,9 +55,9 @@ class TermDictionary:
 
     @cached_property
     def by_part(self) -> dict[Expression, tuple[Term, ...]]:
-        """The summands that contain each canonical term, cheapest first."""
+        """The summands that contain each canonical term, those of the lowest price first."""
         summands: dict[Expression, list[Term]] = {}
-        for term in self.terms:
+        for term in sorted(self.terms, key=lambda term: term.price):
             for part in term.parts:
                 summands.setdefault(part, []).append(term)
         return {part: tuple(terms) for part, terms in summands.items()}
@@ -108,10 +111,13 @@ def summand_span(grammar: Grammar, body: Sequence[str], begin: int = 0) -> tuple
 def _dictionary(grammar: Grammar, allowed: bytes, max_bits: float) -> TermDictionary:
     mask = np.frombuffer(allowed, dtype=bool)
     symbols = summand_symbols(grammar)
-    terms: dict[frozenset[Expression], Term] = {}
+    cheapest: dict[frozenset[Expression], tuple[tuple[Expression, ...], Derivation, float]] = {}
+    probability: dict[frozenset[Expression], float] = defaultdict(float)
     derivations = enumerate_derivations(grammar, max_bits, MAX_DERIVATIONS, mask, grammar.summand)
     for bits, derivation in derivations:
         term_parts = parts_of(spell(grammar, derivation, symbols))
         if term_parts:
-            terms.setdefault(frozenset(term_parts), Term(term_parts, derivation, bits))
-    return TermDictionary(tuple(terms.values()))
+            key = frozenset(term_parts)
+            cheapest.setdefault(key, (term_parts, derivation, bits))
+            probability[key] += 2.0**-bits
+    return TermDictionary(tuple(Term(*first, -math.log2(probability[key])) for key, first in cheapest.items()))

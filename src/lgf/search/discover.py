@@ -30,6 +30,7 @@ from lgf.search.noise_model import growth_about_smoothed, reweighted
 from lgf.search.notes import Note
 from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
+from lgf.search.proposers.basic import priced
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
 from lgf.search.verdict import Verdict, is_refuted
@@ -124,7 +125,9 @@ def discover(
     searched = part_to_search(whole, settings)
     mapper = mapper or joblib_map(spread)
     population = Population()
-    for candidate in mapper(searched.evaluator, [p for p in warm if population.claim(p.skeleton.structure)]):
+    by_frame = {language.frame: language for language in (*languages, *systems)}
+    first = [priced(p, by_frame.get(p.skeleton.frame)) for p in warm if population.claim(p.skeleton.structure)]
+    for candidate in mapper(searched.evaluator, first):
         population.add(candidate)
     known = [(language, row_knowledge(problem.knowledge, language.frame)) for language in systems]
     free_scale = bool(problem.hidden) and scale_is_free(known[0][1], given_starts(problem))

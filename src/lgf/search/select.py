@@ -15,7 +15,6 @@ from lgf.expression.functions import FUNCTIONS
 from lgf.expression.tree import Expression, T, add, constant, mul, summands
 from lgf.fit.constants import initial_values
 from lgf.fit.target import Target
-from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import Language, explicit_form, linear_form
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population, Proposal
@@ -129,7 +128,7 @@ def _simplified(
     if simpler is system:
         return None
     if isinstance(language, SystemLanguage):
-        bits = sum(language.row_bits(simpler.skeleton))
+        bits = language.price(simpler.skeleton)
         polished = replace(_polished(candidate, target), skeleton=simpler.skeleton, start=simpler.values, bits=bits)
         return replace(polished, origin="simplified") if math.isfinite(bits) else None
     return _proposed(simpler.skeleton, language)
@@ -163,11 +162,10 @@ def _symbols(expression: Expression) -> set[Expression]:
 def _proposed(skeleton: Skeleton, language: Language) -> Proposal | None:
     """The skeleton as a proposal of the grammar; None if it cannot derive it."""
     try:
-        encoded = encoding(language.grammar, linear_form(explicit_form(skeleton)), language.forced)
+        encoded = language.encoding(linear_form(explicit_form(skeleton)))
     except ValueError:
         return None
-    proposal = None if encoded.derivation is None else propose(language, encoded.derivation, "simplified")
-    return proposal if proposal is not None and math.isfinite(proposal.bits) else None
+    return None if encoded.derivation is None else propose(language, encoded.derivation, "simplified")
 
 
 def confirmed(

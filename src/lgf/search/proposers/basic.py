@@ -4,8 +4,9 @@ These use only the weighted grammar: Monte Carlo samples it, enumeration lists t
 evolution varies the summands of good candidates. The guided flow implements the same protocol.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
@@ -13,8 +14,9 @@ import numpy as np
 
 from lgf.errors import LgfError
 from lgf.expression.frame import Frame
-from lgf.grammar import Blocks, Derivation, enumerate_derivations, join, sample, split, split_rules
+from lgf.grammar import Blocks, Derivation, bits, enumerate_derivations, join, sample, split, split_rules
 from lgf.language.language import Language
+from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Population, Proposal
 from lgf.settings.ranges import Count, Positive, Share, Weight
 
@@ -38,11 +40,22 @@ class Proposer(Protocol):
 
 
 def propose(language: Language, derivation: Derivation, origin: str) -> Proposal | None:
-    """The proposal of the derivation; None if the derivation gives no usable equation."""
+    """The proposal of the derivation; None if the derivation gives no usable equation.
+
+    The bits are those of the structure; without a dictionary of summands, those of the derivation.
+    """
     skeleton = language.skeleton(derivation)
     if skeleton is None:
         return None
-    return Proposal(skeleton, language.bits(derivation), derivation, origin)
+    return priced(
+        Proposal(skeleton, bits(language.grammar, derivation, language.allowed), derivation, origin), language
+    )
+
+
+def priced(proposal: Proposal, language: Language | SystemLanguage | None) -> Proposal:
+    """The proposal at the price of the language, as far as it can say it."""
+    price = math.inf if language is None else language.price(proposal.skeleton)
+    return replace(proposal, bits=price) if math.isfinite(price) else proposal
 
 
 class MonteCarloProposer:
