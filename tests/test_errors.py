@@ -22,7 +22,6 @@ from tests.spoiling import NAN, T, U, changed
 from lgf import LatentGrammarFlow, LgfError, System
 from lgf.cli import main
 from lgf.cli.discovery import write_results
-from lgf.cli.terminal import make_console
 from lgf.data import (
     Knowledge,
     Observation,
@@ -36,13 +35,14 @@ from lgf.data import (
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.parse import ReadingError, read_expression
+from lgf.files import write_atomically
 from lgf.grammar import load_grammar, mentions, parse, read_grammar, restrict
 from lgf.language.term_dictionary import term_dictionary
 from lgf.paper.bundle import load_bundle, save_bundle
 from lgf.paper.corpus import Corpus
 from lgf.paper.training.recipe import load_recipe
 from lgf.paper.training.stages import train
-from lgf.runs.folder import open_run, read_journal, read_request, read_run, write_atomically, write_run
+from lgf.runs.folder import open_run, read_journal, read_request, read_run, write_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import model_named, settings_in
 from lgf.runs.request import Request, check_request
@@ -54,6 +54,7 @@ from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import Trajectory
+from lgf.standard_error import make_console
 
 SENTENCES = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 

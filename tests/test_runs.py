@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError
+from lgf.files import write_atomically
 from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Varying
@@ -25,7 +26,6 @@ from lgf.runs.folder import (
     read_journal,
     read_request,
     read_run,
-    write_atomically,
     write_run,
 )
 from lgf.runs.journal import Journal, read_lines

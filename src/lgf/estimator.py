@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
@@ -30,8 +31,9 @@ from lgf.report.page import write_report
 from lgf.report.phase_portrait import phase_portrait
 from lgf.report.sentences import prediction_front_rows, sentences
 from lgf.runs.bands import Band, Bands
-from lgf.runs.folder import front_rows, read_run, write_run
+from lgf.runs.folder import front_rows, holds_run, read_run, write_run
 from lgf.runs.forecast import forecast
+from lgf.runs.lock import locked
 from lgf.runs.new_experiment import continued
 from lgf.runs.presets import checked_settings, model_named, preset_named, with_budget
 from lgf.runs.quantities import (
@@ -367,20 +369,27 @@ class LatentGrammarFlow(BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""
         check_is_fitted(self, "run_")
-        path = Path(folder).expanduser()
-        write_run(self.run_, path)
+        path = _path(folder)
+        with locked(path) if holds_run(path) else nullcontext():
+            write_run(self.run_, path, anew=True)
         write_report(self.run_, path)
 
     @classmethod
     def load(cls, folder: str | Path) -> "LatentGrammarFlow":
         """The estimator fitted by the run in the folder."""
-        run = read_run(Path(folder).expanduser())
+        run = read_run(_path(folder))
         limits = run.request.settings.search
         return cls(
             run.request.problem.knowledge, model=run.request.trained or run.request.grammar.name,
             settings=run.request.settings, max_evaluations=limits.max_evaluations, max_seconds=limits.max_seconds,
             initial_equations=run.request.start, random_state=run.request.seed,
         )._store(run)  # fmt: skip
+
+
+def _path(folder: Any) -> Path:
+    if not isinstance(folder, (str, PathLike)):
+        raise LgfError(f"the folder is {quoted(folder)}; give its name.")
+    return Path(folder).expanduser()
 
 
 def _seed(seed: Any) -> int:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from lgf.app.run_folders import run_state
-from lgf.app.searches import Searches, new_name
+from lgf.app.searches import Searches, run_name
 from lgf.app.server import listen, make_server
 from lgf.data import Knowledge, Problem, observations_from_arrays
 from lgf.errors import LgfError
 from lgf.grammar import load_grammar
-from lgf.runs.folder import open_run, read_run
+from lgf.runs.folder import new_folder, open_run, read_run
 from lgf.runs.lock import is_locked, locked
 from lgf.runs.progress import read_progress
 from lgf.runs.request import Request
@@ -179,7 +179,7 @@ def test_two_processes_do_not_search_in_one_folder(tmp_path):
 def test_a_name_of_a_run_is_safe_and_unused(tmp_path):
     (tmp_path / "table").mkdir()
     (tmp_path / "table-2").symlink_to(tmp_path / "nowhere")
-    assert new_name(tmp_path, "table.csv") == "table-3"
-    assert new_name(tmp_path, "../../etc/passwd") == "passwd"
-    assert new_name(tmp_path, "Ünï çøde.csv") == "n-de"
-    assert new_name(tmp_path, "...") == "run"
+    assert new_folder(tmp_path, run_name("table.csv")) == tmp_path / "table-3"
+    assert run_name("../../etc/passwd") == "passwd"
+    assert run_name("Ünï çøde.csv") == "n-de"
+    assert run_name("...") == "run"

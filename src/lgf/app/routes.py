@@ -38,7 +38,7 @@ from lgf.app.run_folders import (
     read_download,
     row,
 )
-from lgf.app.searches import Searches, new_name
+from lgf.app.searches import Searches, run_name
 from lgf.app.simulation import Trial, band_around, try_out
 from lgf.app.static_files import static_files
 from lgf.app.uploads import Upload, Uploads
@@ -50,8 +50,9 @@ from lgf.app.views import (
 )
 from lgf.data import check, read_table, records
 from lgf.errors import LgfError
+from lgf.files import is_regular, read_bytes, write_atomically
 from lgf.report.page import REPORT
-from lgf.runs.folder import open_run, read_request, write_atomically
+from lgf.runs.folder import new_folder, open_run, read_request
 from lgf.runs.progress import read_progress
 from lgf.runs.request import check_request
 from lgf.runs.suggestion import suggest, useful
@@ -184,9 +185,9 @@ class Page:
         form = read_answers(Form, answers)
         request = make_request(upload.table, form)
         check_request(request)
-        folder = self.runs / new_name(self.runs, upload.name)
+        folder = new_folder(self.runs, run_name(upload.name))
         open_run(folder, request)
-        write_atomically(folder / TABLE, upload.path.read_bytes())
+        write_atomically(folder / TABLE, read_bytes(upload.path))
         facts = {"name": upload.name, "form": form.model_dump(mode="json")}
         write_atomically(folder / FORM, json.dumps(facts).encode())
         self.searches.start(folder)
@@ -234,10 +235,10 @@ class Page:
     def _again(self, id: str) -> Upload:
         folder = find_run(self.runs, id)
         facts, table = facts_beside(folder, FORM), folder / TABLE
-        if facts is None or table.is_symlink() or not table.is_file():
+        if facts is None or not is_regular(table):
             raise LgfError("This run was not started from the page, so its table is not here; drop the file again.")
         form = read_answers(Form, facts.get("form")).model_dump(mode="json")
-        return self.uploads.add(table.read_bytes(), str(facts.get("name")), form)
+        return self.uploads.add(read_bytes(table), str(facts.get("name")), form)
 
     async def curve(self, call: Call) -> Response:
         """The trajectory of an equation of the run for one experiment."""

@@ -1,8 +1,6 @@
 """The runs in a folder as the page lists them. The folders are the only store, so a new server finds every run."""
 
-import json
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from lgf.errors import LgfError
+from lgf.files import is_regular, read_bytes
 from lgf.report.page import REPORT
 from lgf.report.percentages import percentage
-from lgf.runs.folder import LARGEST, REQUEST, RESULT, read_run
+from lgf.runs.folder import REQUEST, RESULT, read_run
 from lgf.runs.lock import is_locked
-from lgf.runs.progress import FAILED, PREPARING, REFINING, SEARCHING, STOP, read_progress
+from lgf.runs.progress import FAILED, LIVE, PREPARING, STOP, read_progress
 from lgf.runs.request import Run
+from lgf.runs.serialisation import read_json
 
 DOWNLOADS = {
     "equation.tex": "application/x-tex",
@@ -24,7 +24,6 @@ DOWNLOADS = {
     "front.csv": "text/csv",
     REPORT: "text/html",
 }
-_LIVE = (PREPARING, SEARCHING, REFINING)
 _DIED = "The search ended without a word: it was killed, or the computer went off. What it fitted is kept."
 
 
@@ -38,7 +37,7 @@ class RunState:
     @property
     def live(self) -> bool:
         """Whether a process searches, or is about to."""
-        return self.state in (*_LIVE, "stopping")
+        return self.state in (*LIVE, "stopping")
 
 
 def run_folders(runs: Path) -> dict[str, Path]:
@@ -47,11 +46,8 @@ def run_folders(runs: Path) -> dict[str, Path]:
         entries = list(os.scandir(runs))
     except FileNotFoundError:
         return {}
-    return {
-        entry.name: Path(entry.path)
-        for entry in entries
-        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and _is_file(entry.path, REQUEST)
-    }
+    folders = {e.name: Path(e.path) for e in entries if not e.name.startswith(".") and e.is_dir(follow_symlinks=False)}
+    return {name: folder for name, folder in folders.items() if is_regular(folder / REQUEST)}
 
 
 def find_run(runs: Path, name: str) -> Path:
@@ -67,14 +63,14 @@ def run_state(folder: Path, waiting: bool = False, starting: int | None = None) 
     progress = read_progress(folder) or {}
     stage = str(progress.get("stage"))
     if is_locked(folder):
-        if _is_file(folder, STOP):
+        if is_regular(folder / STOP):
             return RunState("stopping")
-        return RunState(stage if stage in _LIVE else PREPARING)
+        return RunState(stage if stage in LIVE else PREPARING)
     if starting is not None and progress.get("pid") != starting:
         return RunState(PREPARING)
     if waiting:
         return RunState("waiting")
-    if stage in _LIVE:
+    if stage in LIVE:
         return RunState("died", _DIED)
     if stage == FAILED:
         return RunState("failed", str(progress.get("sentence", "")))
@@ -87,7 +83,7 @@ def run_state(folder: Path, waiting: bool = False, starting: int | None = None) 
 def result_row(folder: Path) -> dict[str, Any] | None:
     """Equation and error of a run for a list; None while there is no result that can be read."""
     path = folder / RESULT
-    if not _is_file(folder, RESULT):
+    if not is_regular(folder / RESULT):
         return None
     try:
         return _result_row(path, path.stat().st_mtime_ns)
@@ -148,34 +144,19 @@ def read_download(folder: Path, name: str) -> bytes:
     """The content of one of the files that may be downloaded; links are not followed."""
     if name not in DOWNLOADS:
         raise LgfError("There is no such file.")
-    try:
-        handle = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise LgfError(f"This run has no {name} yet.") from error
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-            raise LgfError(f"{name} of this run is not a file of lgf's making.")
-        return file.read()
+    if not folder.joinpath(name).exists():
+        raise LgfError(f"This run has no {name} yet.")
+    return read_bytes(folder / name)
 
 
 def downloads(folder: Path) -> list[str]:
     """The names of the files of this run that can be downloaded."""
-    return [name for name in DOWNLOADS if _is_file(folder, name)]
+    return [name for name in DOWNLOADS if is_regular(folder / name)]
 
 
 def facts_beside(folder: Path, name: str) -> Mapping[str, Any] | None:
     """A small JSON file that the page wrote into the run folder; None if it is not there or not readable."""
-    path = folder / name
-    if not _is_file(folder, name) or path.stat().st_size > 1_000_000:
-        return None
     try:
-        facts = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(read_bytes(folder / name, 1_000_000))
+    except ValueError:
         return None
-    return facts if isinstance(facts, dict) else None
-
-
-def _is_file(folder: str | Path, name: str) -> bool:
-    path = Path(folder) / name
-    return path.is_file() and not path.is_symlink()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lgf.app.run_folders import RunState, run_folders, run_state
 from lgf.errors import LgfError
+from lgf.files import open_regular
 from lgf.runs.lock import is_locked
 from lgf.runs.progress import STOP, read_progress, request_stop
 
@@ -97,18 +98,13 @@ class Searches:
             command += ["--seconds", str(seconds)]
         with suppress(FileNotFoundError):
             (folder / STOP).unlink()
-        with (folder / LOG).open("ab") as log:
+        with os.fdopen(open_regular(folder / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as log:
             # A session of its own: Ctrl-C in the terminal of the server is for the server.
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
 
-def new_name(runs: Path, table: str) -> str:
-    """An unused name for a run on this table: letters, digits, - and _ of its name, and a number if it is taken."""
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(table).stem).strip("-")[:60] or "run"
-    name, number = stem, 1
-    while (runs / name).exists() or (runs / name).is_symlink():
-        number += 1
-        name = f"{stem}-{number}"
-    return name
+def run_name(table: str) -> str:
+    """A name for a run on this table: letters, digits, - and _ of its name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(table).stem).strip("-")[:60] or "run"

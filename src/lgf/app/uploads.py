@@ -12,6 +12,7 @@ from typing import Any
 from lgf.data.delimited_text import MOST_BYTES
 from lgf.data.table import Table, read_table
 from lgf.errors import LgfError
+from lgf.files import is_regular, read_bytes
 
 FOLDER = ".uploads"  # below the folder of the runs
 MOST_UPLOADS = 10  # the oldest go first
@@ -100,9 +101,9 @@ class Uploads:
         """The table of this id; LgfError if it is not there any more."""
         folder = self._folder / id
         facts = folder / _FACTS
-        if not _ID.fullmatch(id) or folder.is_symlink() or facts.is_symlink() or not facts.is_file():
+        if not _ID.fullmatch(id) or folder.is_symlink() or not is_regular(facts):
             raise LgfError("This table is not here any more; drop the file again.")
-        stored = json.loads(facts.read_text(encoding="utf-8"))
+        stored = json.loads(read_bytes(facts))
         return Upload(id, folder, str(stored["name"]), dict(stored["form"]))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from lgf.data import Problem
 from lgf.errors import LgfError
+from lgf.files import read_bytes, write_atomically
 from lgf.grammar import Grammar
 from lgf.report.constants import constant_rows
 from lgf.report.sentences import sentences
@@ -25,7 +26,6 @@ from lgf.runs.folder import (
     open_run,
     read_journal,
     read_request,
-    write_atomically,
     write_run,
 )
 from lgf.runs.lock import is_locked, locked
@@ -134,8 +134,10 @@ def answer(question: Question, record: str, source: Any, folder: Path, stop: Sto
 def _in_hand(folder: Path) -> Iterator[None]:
     """Marks the folder of a record while a worker is at it, so that a dead worker's record is known."""
     mark = folder / IN_HAND
+    if folder.is_symlink():  # the answer would be written into another folder
+        raise LgfError(f"the folder {folder} is a link; remove it, or name another folder for the batch.")
     folder.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+    write_atomically(mark, b"")
     try:
         yield
     finally:
@@ -148,7 +150,7 @@ def _answered(request: Request, record: str, source: str, folder: Path, stop: St
     began = time.thread_time()
     lines: list[str] = []
     if not holds_run(folder):
-        open_run(folder, request)
+        open_run(folder, request, beside=(IN_HAND, BUG))
     elif not _asks_the_same(request, folder):
         raise LgfError(
             f"{folder} holds the answer to other data or settings than {source} now has; remove that folder, or name "
@@ -199,7 +201,7 @@ def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
 def read_answer(folder: Path) -> Answer:
     """The answer that is stored in a run folder."""
     path = folder / ANSWER
-    return checked(lambda: read(Answer, read_json(path.read_bytes())), str(path), "remove that file")
+    return checked(lambda: read(Answer, read_json(read_bytes(path))), str(path), "remove that file")
 
 
 def _asks_the_same(request: Request, folder: Path) -> bool:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from lgf.data import records
 from lgf.errors import LgfError, quoted
-from lgf.runs.folder import write_atomically
+from lgf.files import read_bytes, write_atomically
+from lgf.runs.folder import take_folder
+from lgf.runs.serialisation import read_json
 
 ENDINGS = (".csv", ".tsv", ".txt", ".dat")  # of the tables in a folder
 NAMES = "batch.json"  # which run folder belongs to which file
@@ -59,7 +61,6 @@ def name_records(sources: Sequence[str], folder: Path) -> dict[str, str]:
             name = _unused(name, taken)
             taken.add(name)
         names[name] = source
-    folder.mkdir(parents=True, exist_ok=True)
     everything = stored | {source: name for name, source in names.items()}
     write_atomically(folder / NAMES, (json.dumps(everything, indent=1, ensure_ascii=False) + "\n").encode())
     return names
@@ -68,12 +69,13 @@ def name_records(sources: Sequence[str], folder: Path) -> dict[str, str]:
 def _stored(folder: Path) -> dict[str, str]:
     path = folder / NAMES
     if not path.exists():
+        take_folder(folder, NAMES)
         return {}
     try:
-        names = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        names = read_json(read_bytes(path))
+    except ValueError as error:
         raise LgfError(f"{path} is damaged; name another folder for the batch.") from error
-    if not isinstance(names, dict) or not all(isinstance(n, str) and n == _clean(n) for n in names.values()):
+    if not all(isinstance(n, str) and n == _clean(n) for n in names.values()):
         raise LgfError(f"{path} is damaged; name another folder for the batch.")
     return names
 

@@ -11,9 +11,9 @@ from typing import Any
 from lgf.batch.answer import Answer, Status
 from lgf.errors import LgfError
 from lgf.expression.print import format_number
+from lgf.files import write_atomically
 from lgf.report.page import STYLE
 from lgf.report.percentages import percentage
-from lgf.runs.folder import write_atomically
 
 TABLE, PAGE = "summary.csv", "summary.html"
 _WIDTH, _HEIGHT = 160, 48  # of a small figure, in pixels
@@ -51,10 +51,15 @@ def write_table(answers: Sequence[Answer], folder: Path, common: str | None = No
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]))
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows([{key: _cell(value) for key, value in row.items()} for row in rows])
     write_atomically(folder / TABLE, text.getvalue().encode())
     write_atomically(folder / PAGE, page(answers, common).encode())
     return folder / TABLE, folder / PAGE
+
+
+def _cell(value: Any) -> Any:
+    """The value of a cell; a text that a spreadsheet would take for a formula is marked as text."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def summary(answers: Sequence[Answer]) -> str:

@@ -19,6 +19,7 @@ from lgf.cli.inspect import check, plot, records, simulate, suggest
 from lgf.cli.models import models_app, sample, train
 from lgf.cli.warm import warm
 from lgf.errors import LgfError, Stopped
+from lgf.standard_error import STANDARD_ERROR
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[
     0
@@ -60,19 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         context = getattr(error, "ctx", None)
         return _print_error(f"{sentence}; see `{'lgf' if context is None else context.command_path} --help`.")
     except Stopped as stopped:
-        sys.stderr.write(f"{stopped}\n")
+        STANDARD_ERROR.write(f"{stopped}\n")
         return 130
     except (typer.Abort, KeyboardInterrupt):
-        sys.stderr.write("Stopped.\n")
+        STANDARD_ERROR.write("Stopped.\n")
         return 130
     except LgfError as error:
         return _print_error(str(error).splitlines()[0])
     except Exception as error:  # noqa: BLE001  any other error is a bug, shown with its traceback
         if isinstance(error, OSError) and (error.errno in _DISK_ERRORS or _is_user_file(error, words)):
             return _print_error(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
-        traceback.print_exc()
+        traceback.print_exc(file=STANDARD_ERROR)
         command = shlex.join(["lgf", *words])
-        sys.stderr.write(
+        STANDARD_ERROR.write(
             f"lgf: this is a bug of lgf {__version__}; please report it with all of the above: {command}\n"
         )
         return 70
@@ -88,7 +89,7 @@ def _is_user_file(error: OSError, words: Sequence[str]) -> bool:
 
 def _print_error(sentence: str) -> int:
     line = " ".join(sentence.split())
-    sys.stderr.write(f"lgf: {line if line.endswith(('.', '?')) else line + '.'}\n")
+    STANDARD_ERROR.write(f"lgf: {line if line.endswith(('.', '?')) else line + '.'}\n")
     return 2
 
 

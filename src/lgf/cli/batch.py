@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,5 +101,4 @@ def _progress(total: int, what: str, console: Console) -> Iterator[Callable[[Ans
     try:
         yield notify
     finally:
-        with suppress(OSError):  # a closed terminal must not lose the answers
-            live.stop()
+        live.stop()

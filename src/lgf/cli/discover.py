@@ -121,16 +121,17 @@ def discover(
     as_json: AsJson = False,
 ) -> None:
     """Discover the differential equation behind measured data."""
-    from lgf.cli.discovery import new_folder, prepare_folder, search_and_write
+    from lgf.cli.discovery import prepare_folder, search_and_write
     from lgf.cli.problem import Columns, parse_bounds, parse_functions, parse_order, read_problem
-    from lgf.cli.terminal import make_console
     from lgf.errors import LgfError, quoted
     from lgf.runs.folder import evaluations_so_far, read_journal, read_request
     from lgf.runs.presets import longer, model_named, preset_named, settings_in, with_budget
+    from lgf.runs.progress import budgets_of_killed
     from lgf.runs.request import Request
     from lgf.search.mixture import foreign_proposers
+    from lgf.standard_error import make_console
 
-    console = make_console(stderr=True)
+    console = make_console()
     if jobs < 1 and jobs != -1:
         raise LgfError(f"--jobs is {jobs}; give a number of processors, or -1 for all.")
     if seed < 0:
@@ -161,8 +162,12 @@ def discover(
                 f"--evaluations is {evaluations}, but {fitted} equations were fitted in {resume} already; give a "
                 "larger number, or none."
             )
-        extended = longer(request.settings, fitted if ended else 0)
-        request = replace(request, settings=with_budget(extended, evaluations, seconds, patience))
+        settings, budgets = request.settings, budgets_of_killed(resume)
+        if budgets is None:
+            settings = longer(settings, fitted if ended else 0)
+        else:  # killed in its last step it may have a result, and goes on to the same one
+            settings = replace(settings, search=replace(settings.search, **budgets))
+        request = replace(request, settings=with_budget(settings, evaluations, seconds, patience))
         folder, lines = resume, read_journal(resume)
     else:
         if not data:
@@ -197,5 +202,5 @@ def discover(
         problem, notes = read_problem(data[0], columns, forcing, initial, knowledge)
         grammar, trained = model_named(model)
         request = Request(problem, grammar, settings, seed, tuple(start or ()), trained, data[0], notes)
-        folder, lines = prepare_folder(request, out or new_folder(data[0]), notes, console), []
+        folder, lines = prepare_folder(request, out, notes, console), []
     search_and_write(request, folder, lines, jobs, as_json, console, resumed=resume is not None)

@@ -16,7 +16,7 @@ from lgf.report.live import live_progress
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
 from lgf.report.sentences import note_sentence, prediction_front_rows, sentences, shortened_front, verdict_sentence
-from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, open_run, write_run
+from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, new_folder, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
 from lgf.runs.request import Request, Run, check_request, execute
@@ -27,9 +27,10 @@ from lgf.stopping import signals_as_ctrl_c
 RUNS = Path("runs")  # parent of the default run folders
 
 
-def prepare_folder(request: Request, folder: Path, notes: Sequence[str], console: Console) -> Path:
-    """The run folder, created after the request has been checked."""
+def prepare_folder(request: Request, out: Path | None, notes: Sequence[str], console: Console) -> Path:
+    """The run folder, created after the request has been checked: `out`, or else an unused one in runs/."""
     check_request(request)
+    folder = new_folder(RUNS, Path(request.source).stem) if out is None else out
     open_run(folder, request)
     for note in notes:
         console.print(note, style="dim", soft_wrap=True)
@@ -38,16 +39,6 @@ def prepare_folder(request: Request, folder: Path, notes: Sequence[str], console
         console.print(condensation, style="dim", soft_wrap=True)
     show_findings(request.findings, console)
     return folder
-
-
-def new_folder(data: str) -> Path:
-    """An unused folder for a run on these data; a number is appended if the name is taken."""
-    folder = RUNS / Path(data).stem
-    unused, number = folder, 1
-    while unused.exists():
-        number += 1
-        unused = folder.with_name(f"{folder.name}-{number}")
-    return unused
 
 
 @contextmanager

@@ -47,9 +47,10 @@ def check(
 ) -> None:
     """Check the data before a search, and report problems."""
     from lgf.cli.problem import Columns, read_problem
-    from lgf.cli.terminal import make_console, show_findings
+    from lgf.cli.terminal import show_findings
     from lgf.data import check as check_problem
     from lgf.errors import LgfError
+    from lgf.standard_error import make_console
 
     columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit, wide)
     problem, notes = read_problem(data, columns, forcing, initial, {})
@@ -68,7 +69,7 @@ def check(
         typer.echo(f"... and {more} more.")
     findings = check_problem(problem)
     first_error = next((finding for finding in findings if finding.severity == "error"), None)
-    show_findings(tuple(finding for finding in findings if finding is not first_error), make_console())
+    show_findings(tuple(finding for finding in findings if finding is not first_error), make_console(stdout=True))
     if first_error is not None:
         raise LgfError(first_error.sentence)
 
@@ -102,8 +103,9 @@ def simulate(
     from lgf.data.quantities import read_quantity
     from lgf.equation.units import unit_text
     from lgf.errors import LgfError
+    from lgf.files import write_atomically
     from lgf.runs.bands import Bands
-    from lgf.runs.folder import read_run, write_atomically
+    from lgf.runs.folder import read_run
     from lgf.runs.forecast import forecast
     from lgf.runs.input_table import check_window, read_inputs, sample_times
     from lgf.runs.quantities import initial_in_numbers, times_in_numbers, units_of
@@ -195,9 +197,10 @@ def suggest(
     """Suggest the experiment that tells the equally good equations of a run apart, and draw their predictions."""
     from lgf.cli.problem import parse_bounds, parse_inputs
     from lgf.data import make_inputs
+    from lgf.files import write_atomically
     from lgf.report.canvas import png
     from lgf.report.figures import suggestion_figure
-    from lgf.runs.folder import read_run, write_atomically
+    from lgf.runs.folder import read_run
     from lgf.runs.suggestion import Allowed, allowed_starts, useful
     from lgf.runs.suggestion import suggest as suggest_experiments
 

@@ -11,11 +11,6 @@ from lgf.search.precompilation import KERNELS, is_compiled, precompile
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
-def make_console(stderr: bool = False) -> Console:
-    """A console without markup: Rich would otherwise interpret a column name such as 'time [h]'."""
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
-
-
 def compile_kernels(console: Console) -> None:
     """Compiles the kernels, unless they are cached, with a line that says how far it is."""
     if is_compiled():

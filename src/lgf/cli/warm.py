@@ -7,7 +7,7 @@ def warm() -> None:
 
     import numpy as np
 
-    from lgf.cli.terminal import compile_kernels, make_console
+    from lgf.cli.terminal import compile_kernels
     from lgf.compilation import CACHED
     from lgf.data.knowledge import Knowledge
     from lgf.data.observation import Observation
@@ -16,12 +16,13 @@ def warm() -> None:
     from lgf.expression.frame import Variable
     from lgf.runs.presets import model_named, preset_named, with_budget
     from lgf.runs.request import Request, execute
+    from lgf.standard_error import make_console
 
     if not CACHED:
         raise LgfError(
             "no folder can be written to keep compiled code in; name one by the environment variable NUMBA_CACHE_DIR."
         )
-    console = make_console(stderr=True)
+    console = make_console()
     compile_kernels(console)
     # Kernels that only some searches need are compiled by small searches: one equation, and a system.
     t = np.linspace(0.0, 6.0, 40)

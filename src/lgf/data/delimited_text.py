@@ -1,15 +1,14 @@
 """Reading of delimited text (CSV, TSV, ...) into names and cells; every error is one sentence."""
 
 import csv
-import os
 import re
-import stat
 from collections import Counter
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from lgf.errors import LgfError, quoted
+from lgf.files import read_bytes
 
 MOST_BYTES = 200_000_000
 MOST_COLUMNS = 1_000
@@ -178,31 +177,10 @@ def without_unit(cells: list[str]) -> tuple[list[str], str | None]:
     return ["" if match is None else match[1] for match in found], units.pop()
 
 
-def _check_file(path: Path, status: os.stat_result) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise LgfError(f"{path} is a directory; give the file in it that holds the table.")
-    if not stat.S_ISREG(status.st_mode):
-        raise LgfError(f"{path} is not a regular file; give a text file.")
-    if status.st_size > MOST_BYTES:
-        raise LgfError(
-            f"{path} has {status.st_size / 1e9:.1f} GB but at most {MOST_BYTES / 1e9:.1f} GB are read; "
-            "keep every tenth row or fewer columns."
-        )
-
-
 def _text(path: Path) -> tuple[str, list[str]]:
     """(the text of a file with plain ends of lines, notes on its encoding)."""
     notes: list[str] = []
-    try:
-        status = path.stat()
-        _check_file(path, status)
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise LgfError(f"there is no file {path}; check the name and the folder.") from error
-    except LgfError:
-        raise
-    except (OSError, ValueError) as error:
-        raise LgfError(f"{path} cannot be read ({error}); check the name and its permissions.") from error
+    data = read_bytes(path, MOST_BYTES, links=True)
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in data[:100_000]:
         raise LgfError(f"{path.name} is a binary file, not text; export it as CSV.")

@@ -4,8 +4,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from lgf.errors import quoted
+from lgf.files import read_bytes
 from lgf.grammar.rules import Grammar
-from lgf.grammar.text_format import read_grammar
+from lgf.grammar.text_format import LONGEST_TEXT, read_grammar
 
 
 def grammar_names() -> tuple[str, ...]:
@@ -25,4 +26,4 @@ def load_grammar(name_or_path: str | Path) -> Grammar:
             f"no grammar or file is called {quoted(str(name_or_path))}; give the path of a file or one of "
             f"{', '.join(grammar_names())}."
         )
-    return read_grammar(path.read_text(encoding="utf-8"), name=path.stem, where=path.name)
+    return read_grammar(read_bytes(path, 4 * LONGEST_TEXT, links=True).decode(), name=path.stem, where=path.name)

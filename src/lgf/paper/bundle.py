@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from lgf.errors import LgfError
+from lgf.files import read_bytes
 from lgf.grammar import Extent, Grammar
 from lgf.paper.autoencoder.autoencoder import Autoencoder, AutoencoderSettings, Design, decode
 from lgf.paper.autoencoder.block_autoencoder import BlockAutoencoder
@@ -31,7 +32,6 @@ from lgf.trained.folders import (
     is_shipped,
     model_folder,
     no_model,
-    read_bounded,
     undescribed_model,
 )
 
@@ -102,9 +102,7 @@ def load_bundle(name_or_path: str | Path) -> ModelBundle:
     folder = model_folder(name_or_path)
     if not folder.joinpath(FACTS).is_file() or not folder.joinpath(_WEIGHTS).is_file():
         raise no_model(name_or_path, f"{FACTS} and {_WEIGHTS}")
-    facts, weights = (read_bounded(folder.joinpath(name)) for name in (FACTS, _WEIGHTS))
-    if len(facts) + len(weights) > LARGEST:
-        raise LgfError(f"the model in {str(folder)!r} is larger than {LARGEST} bytes; it is not one of ours.")
+    facts, weights = (read_bytes(folder.joinpath(name), LARGEST, links=True) for name in (FACTS, _WEIGHTS))
     try:
         bundle = _build(json.loads(facts), weights)
         if not is_shipped(name_or_path):  # for a model of the package this would only make a search start later

@@ -4,7 +4,7 @@ import html
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from lgf.runs.journal import Tick
 from lgf.runs.request import Notify, Request
 from lgf.search.candidate import Candidate
 from lgf.search.loop import Iteration
+from lgf.standard_error import make_console
 
 _PAUSE = 0.5  # seconds between two updates of a notebook
 
@@ -28,7 +29,7 @@ def live_progress(request: Request, console: Console | None = None) -> Iterator[
         with _in_notebook(Progress(request), notebook) as notify:
             yield notify
         return
-    console = console or Console(stderr=True, markup=False, emoji=False, highlight=False)
+    console = console or make_console()
     if not console.is_terminal:
         yield None
         return
@@ -38,8 +39,7 @@ def live_progress(request: Request, console: Console | None = None) -> Iterator[
     try:
         yield progress.notify
     finally:
-        with suppress(OSError):  # a closed terminal must not lose the result
-            live.stop()
+        live.stop()
 
 
 class Progress:

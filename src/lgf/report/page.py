@@ -10,11 +10,12 @@ from typing import Any
 
 from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
+from lgf.files import write_atomically
 from lgf.report.constants import constant_rows, varying_terms, with_varying
 from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
 from lgf.report.percentages import percentage
 from lgf.report.sentences import prediction_front_rows, sentences
-from lgf.runs.folder import front_rows, write_atomically
+from lgf.runs.folder import front_rows
 from lgf.runs.request import Run
 
 REPORT = "report.html"

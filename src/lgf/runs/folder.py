@@ -12,20 +12,19 @@ Every file but the journal is replaced atomically. Nothing is unpickled, and inp
 
 import csv
 import io
-import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from lgf import __version__
-from lgf.errors import LgfError
+from lgf.errors import LgfError, quoted
+from lgf.files import read_bytes, write_atomically
 from lgf.runs.journal import read_lines
 from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import Kind, checked, read, read_json, to_plain, written
 
 FORMAT = 4
-LARGEST = 500_000_000  # most bytes of a file
 JOURNAL = "candidates.jsonl"
 REQUEST, RESULT, PROGRESS = "run.json", "equation.json", "progress.json"
 
@@ -35,16 +34,47 @@ def holds_run(folder: str | Path) -> bool:
     return Path(folder).joinpath(REQUEST).exists()
 
 
-def open_run(folder: str | Path, request: Request) -> Path:
-    """The path of the journal in the folder, after the request has been written there."""
+def take_folder(folder: str | Path, own: str = JOURNAL, beside: Collection[str] = ()) -> Path:
+    """The folder, which is now the caller's: of all processes that ask for it, one makes the file `own` there.
+
+    LgfError if it is taken or holds anything but files named in `beside`.
+    """
     path = Path(folder)
-    if holds_run(path):
-        raise LgfError(f"{path} holds a run already; resume it with --resume {path}, or name another folder.")
     try:
+        if path.name in ("", ".."):
+            raise LgfError(f"the folder {quoted(str(folder))} is not a run's own; name one that does not exist yet.")
+        if path.is_symlink():
+            raise LgfError(f"the folder {path} is a link; name the folder itself.")
         path.mkdir(parents=True, exist_ok=True)
+        if any(entry.name not in beside for entry in path.iterdir()):
+            raise FileExistsError
+        path.joinpath(own).open("xb").close()
+    except FileExistsError as error:
+        if holds_run(path):
+            advice = f"resume it with --resume {path}, or name another folder"
+            raise LgfError(f"{path} holds a run already; {advice}.") from error
+        raise LgfError(f"{path} holds other files; name a folder that is empty or does not exist yet.") from error
     except OSError as error:
         raise LgfError(f"the folder {path} cannot be made ({error.strerror}); name another one.") from error
-    write_atomically(path / JOURNAL, b"")
+    return path
+
+
+def new_folder(parent: Path, name: str) -> Path:
+    """A folder that did not exist before; a number is appended if the name is taken."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        folder = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError
+
+
+def open_run(folder: str | Path, request: Request, beside: Collection[str] = ()) -> Path:
+    """The path of the journal in the folder, which is taken for this run, after the request has been written there."""
+    path = take_folder(folder, beside=beside)
     write_atomically(path / REQUEST, written(request_facts(request), indent=1))
     return path / JOURNAL
 
@@ -59,9 +89,8 @@ def discard_run(folder: str | Path) -> None:
     """Removes a run in which nothing was fitted."""
     path = Path(folder)
     if path.joinpath(JOURNAL).is_file() and path.joinpath(JOURNAL).stat().st_size == 0:
-        path.joinpath(REQUEST).unlink(missing_ok=True)
-        path.joinpath(JOURNAL).unlink()
-        path.joinpath(PROGRESS).unlink(missing_ok=True)
+        for name in (REQUEST, PROGRESS, JOURNAL):  # the journal holds the folder until the last
+            path.joinpath(name).unlink(missing_ok=True)
         if not any(path.iterdir()):
             path.rmdir()
 
@@ -93,11 +122,15 @@ def read_journal(folder: str | Path) -> list[str]:
     return read_lines(Path(folder) / JOURNAL)
 
 
-def write_run(run: Run, folder: str | Path) -> None:
-    """Writes the result into the folder, with request and journal if they are not there yet."""
+def write_run(run: Run, folder: str | Path, anew: bool = False) -> None:
+    """Writes the result into the folder of the run; request and journal too if it holds no run, or `anew`."""
     path = Path(folder)
     if not holds_run(path):
-        write_atomically(open_run(path, run.request), "".join(line + "\n" for line in run.journal).encode())
+        take_folder(path)
+        anew = True
+    if anew:
+        write_atomically(path / JOURNAL, "".join(line + "\n" for line in run.journal).encode())
+        write_atomically(path / REQUEST, written(request_facts(run.request), indent=1))
     system = run.system
     rows = front_rows(run)
     table = io.StringIO()
@@ -140,36 +173,13 @@ def front_rows(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Writes the file atomically: a reader sees the old content or the new, nothing between."""
-    temporary = path.with_name(f".{path.name}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        handle = os.open(temporary, flags, 0o666)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(OSError):  # frees space on a full disk
-            temporary.unlink(missing_ok=True)
-        raise LgfError(f"{path} cannot be written ({error.strerror}); make room or name another folder.") from error
-
-
 def _facts(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / name
-    try:
-        if path.is_symlink() or not path.is_file():
-            raise LgfError(f"{folder} holds no run: there is no file {name} in it; name the folder of a run.")
-        if path.stat().st_size > LARGEST:
-            raise LgfError(f"{path} is larger than {LARGEST:,} bytes, so it is not of this program's making.")
-        content = path.read_bytes()
-    except OSError as error:
-        raise LgfError(f"{path} cannot be read ({error.strerror}); name the folder of a run.") from error
+    if not folder.joinpath(name).exists():
+        raise LgfError(f"{folder} holds no run: there is no file {name} in it; name the folder of a run.")
+    content = read_bytes(folder / name)
     facts = _checked(folder, name, lambda: read_json(content))
     if name == REQUEST and facts.get("format") != FORMAT:
-        raise LgfError(f"{path} does not describe a run that this version can read; start the run anew.")
+        raise LgfError(f"{folder / name} does not describe a run that this version can read; start the run anew.")
     return facts
 
 

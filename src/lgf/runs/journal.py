@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lgf.errors import LgfError
+from lgf.files import open_regular, read_bytes
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing
 from lgf.runs.serialisation import checked, read, read_json, to_plain, written
@@ -106,15 +107,12 @@ class Journal:
         self.lines += lines
         if self._path is None or not lines:
             return
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        handle = open_regular(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            handle = os.open(self._path, flags, 0o666)
-            try:
-                with os.fdopen(handle, "wb", closefd=False) as file:
-                    file.write("".join(line + "\n" for line in lines).encode())
+            with os.fdopen(handle, "wb") as file:
+                file.write("".join(line + "\n" for line in lines).encode())
+                file.flush()
                 os.fsync(handle)
-            finally:
-                os.close(handle)
         except OSError as error:
             raise LgfError(f"{self._path} cannot be written ({error.strerror}); make room for it.") from error
 
@@ -123,15 +121,11 @@ def read_lines(path: Path) -> list[str]:
     """The complete lines of a journal; a last line that a crash cut off, or that is being written, is left out."""
     if not path.exists():
         return []
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
-        raise LgfError(f"{path} is not a journal of a run; start the run anew in another folder.")
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
+    content = read_bytes(path, LARGEST)
     try:
-        lines = whole.decode().splitlines()
+        return content[: content.rfind(b"\n") + 1].decode().splitlines()
     except UnicodeDecodeError as error:
         raise LgfError(f"{path} is not text; start the run anew in another folder.") from error
-    return lines
 
 
 def _cut_torn_line(path: Path) -> None:
@@ -139,9 +133,9 @@ def _cut_torn_line(path: Path) -> None:
 
     Only the process that writes the journal does this: to any other the last line may be one that is being written.
     """
-    if path.is_symlink() or not path.is_file():
+    if not path.exists():
         return
-    with path.open("rb+") as file:
+    with os.fdopen(open_regular(path, os.O_RDWR), "rb+") as file:
         end = kept = file.seek(0, os.SEEK_END)
         while kept > 0:
             begin = max(kept - _BLOCK, 0)

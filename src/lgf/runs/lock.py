@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lgf.errors import LgfError
+from lgf.files import open_regular
 from lgf.runs.folder import REQUEST
 
 try:
@@ -35,7 +36,7 @@ _TRIES, _PAUSE = 20, 0.05  # who looks whether a folder is locked holds its lock
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
     """Holds the lock of the run folder; LgfError if another process searches in it."""
-    handle = os.open(Path(folder) / REQUEST, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    handle = open_regular(Path(folder) / REQUEST, os.O_RDWR)
     try:
         for tried in range(1, _TRIES + 1):
             try:
@@ -53,8 +54,8 @@ def locked(folder: str | Path) -> Iterator[None]:
 def is_locked(folder: str | Path) -> bool:
     """Whether a process searches in this run folder."""
     try:
-        handle = os.open(Path(folder) / REQUEST, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
+        handle = open_regular(Path(folder) / REQUEST, os.O_RDWR)
+    except LgfError:
         return False
     try:
         _lock(handle, shared=True)

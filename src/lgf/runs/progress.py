@@ -4,7 +4,6 @@ progress.json  stage, fits, seconds, best equation with its trajectories, front:
 stop           made by another process: the search ends at the next chance, as after Ctrl-C
 """
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -16,11 +15,12 @@ import numpy as np
 
 from lgf.equation.system import System
 from lgf.errors import LgfError, Stopped
-from lgf.runs.folder import LARGEST, PROGRESS, write_atomically
+from lgf.files import read_bytes, write_atomically
+from lgf.runs.folder import PROGRESS
 from lgf.runs.journal import Tick
 from lgf.runs.lock import locked
 from lgf.runs.request import Request
-from lgf.runs.serialisation import for_page
+from lgf.runs.serialisation import for_page, read_json
 from lgf.search.candidate import Candidate
 from lgf.search.loop import Iteration
 from lgf.solver.solve import solve
@@ -33,6 +33,8 @@ _INTERVAL = 0.25  # seconds between two reports, at least
 
 PREPARING, SEARCHING, REFINING = "preparing", "searching", "refining"
 ENDED, FAILED = "ended", "failed"
+LIVE = (PREPARING, SEARCHING, REFINING)
+_BUDGETS = ("max_evaluations", "patience")  # by which the result is the same on any machine
 
 
 @contextmanager
@@ -70,7 +72,7 @@ class Reporter:
             "settled": 0.0,
             "seconds": 0.0,
             "max_seconds": limits.max_seconds,
-            "max_evaluations": limits.max_evaluations,
+            **{name: getattr(limits, name) for name in _BUDGETS},
             "best": None,
             "front": [],
             "improvements": self._improvements,
@@ -134,14 +136,18 @@ class Reporter:
 
 def read_progress(folder: str | Path) -> dict[str, Any] | None:
     """The last report of the run in the folder; None if there is none that can be read."""
-    path = Path(folder) / PROGRESS
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
-            return None
-        facts = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(read_bytes(Path(folder) / PROGRESS))
+    except ValueError:
         return None
-    return facts if isinstance(facts, dict) else None
+
+
+def budgets_of_killed(folder: str | Path) -> dict[str, int | None] | None:
+    """The budgets of the last search in the folder, if it was killed before it ended; None if it ended."""
+    last = read_progress(folder) or {}
+    if last.get("stage") not in LIVE:
+        return None
+    return {n: last[n] for n in _BUDGETS if n in last and (last[n] is None or (type(last[n]) is int and last[n] > 0))}
 
 
 def request_stop(folder: str | Path) -> None:

@@ -9,24 +9,20 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from lgf.errors import LgfError, quoted
+from lgf.files import read_bytes
 
-LONGEST = 10_000  # characters; dotted keys take quadratic time
+LONGEST = 10_000  # bytes; dotted keys take quadratic time
 Table = dict[str, Any]
 _Described = TypeVar("_Described")
 
 
 def read_table(path: str | Path) -> Table:
     """The table in the TOML file; LgfError if it is not TOML."""
-    file = Path(path)
+    content = read_bytes(path, LONGEST, links=True)
     try:
-        text = file.read_text(encoding="utf-8")
-        if len(text) > LONGEST:
-            raise LgfError(f"{file.name} has {len(text)} characters; at most {LONGEST} are read.")
-        return tomllib.loads(text)
-    except LgfError:
-        raise
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # no text, no TOML, too deep, or a number of too many digits
-        raise LgfError(f"{file.name} is not TOML: {error}.") from error
+        raise LgfError(f"{Path(path).name} is not TOML: {error}.") from error
 
 
 def described(kind: type[_Described], table: Table, source: str) -> _Described:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lgf.errors import LgfError, quoted
+from lgf.files import read_bytes
 from lgf.grammar import Grammar, read_grammar
 
 LARGEST = 100_000_000  # bytes of a model; enough for the paper's perceptron
@@ -34,12 +35,6 @@ def model_folder(name_or_path: str | Path) -> Any:
     return Path(name_or_path)
 
 
-def read_bounded(file: Any) -> bytes:
-    """The bytes of the file, at most LARGEST + 1."""
-    with file.open("rb") as opened:
-        return opened.read(LARGEST + 1)
-
-
 def no_model(name_or_path: str | Path, needed: str = FACTS) -> LgfError:
     """The error of a folder without the files that a model needs."""
     return LgfError(
@@ -62,7 +57,7 @@ def model_grammar(name_or_path: str | Path) -> Grammar:
     if not folder.joinpath(FACTS).is_file():
         raise no_model(name_or_path)
     try:
-        return grammar_of(json.loads(read_bounded(folder.joinpath(FACTS))))
+        return grammar_of(json.loads(read_bytes(folder.joinpath(FACTS), LARGEST, links=True)))
     except LgfError as error:
         raise damaged_model(folder, error) from error
     except DAMAGED as error:
@@ -72,7 +67,7 @@ def model_grammar(name_or_path: str | Path) -> Grammar:
 def fingerprint_of(name_or_path: str | Path) -> str | None:
     """The fingerprint of a model's grammar, read without reading the grammar; None if the folder holds no model."""
     file = model_folder(name_or_path).joinpath(FACTS)
-    return json.loads(read_bounded(file)).get("fingerprint") if file.is_file() else None
+    return json.loads(read_bytes(file, LARGEST, links=True)).get("fingerprint") if file.is_file() else None
 
 
 def damaged_model(folder: Any, error: LgfError) -> LgfError:

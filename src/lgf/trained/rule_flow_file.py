@@ -14,8 +14,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from lgf.errors import LgfError
+from lgf.files import read_bytes
 from lgf.grammar import Grammar
-from lgf.trained.folders import model_folder, read_bounded
+from lgf.trained.folders import LARGEST, model_folder
 from lgf.trained.rule_flow import RuleFlow, RuleFlowSettings, rule_flow_shapes
 
 FILE = "conditional.safetensors"
@@ -39,7 +40,7 @@ def load_rule_flow(name_or_path: str | Path, grammar: Grammar) -> RuleFlow | Non
     file = folder.joinpath(FILE)
     if not file.is_file():
         return None
-    content = read_bounded(file)
+    content = read_bytes(file, LARGEST, links=True)
     try:
         weights, about = load(content), rule_flow_facts(content)
         if about["fingerprint"] != grammar.fingerprint:
