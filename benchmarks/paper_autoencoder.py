@@ -19,7 +19,7 @@ from lgf.paper.autoencoder.autoencoder import design
 from lgf.paper.autoencoder.metrics import exact_share
 from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder
 from lgf.paper.training.recipe import Recipe, load_recipe
-from lgf.paper.training.stages import recipe_corpus, train_autoencoder
+from lgf.paper.training.stages import held_out, recipe_corpus, train_autoencoder
 from lgf.training.progress import Progress
 from lgf.training.stage_times import FILE, StageTimes
 
@@ -67,7 +67,7 @@ def measured(recipe: Recipe, out: Path, train: bool = True) -> dict[str, Any]:
 
     with times.stage("corpus"):
         corpus = recipe_corpus(recipe, grammar, work / "corpus", report)
-    n_held_out = max(1, round(recipe.corpus.held_out * len(corpus)))
+    n_held_out = held_out(corpus)
     settings = recipe.autoencoder
     if not train:  # the checkpoint with the least validation loss is all that is read then
         settings = replace(settings, training=replace(settings.training, epochs=0))

@@ -96,7 +96,7 @@ def grammar(rules, settings="template: explicit"):
 
 def resumed_corpus():
     """Training resumed beside a corpus that another recipe made."""
-    Path("recipe.toml").write_text('name = "small"\ngrammar = "small.grammar"\n[corpus]\nsize = 10\nseed = 1\n')
+    Path("recipe.toml").write_text('name = "small"\ngrammar = "small.grammar"\nseed = 1\n[corpus]\nsize = 10\n')
     Path("small.grammar").write_text("template: explicit\nsummand: T\nS -> T\nT -> C*u | C*u^2 | C*u^3 | C*t | C*u*t\n")
     corpus = Corpus(
         np.zeros((1, 40), np.int16), np.ones(1, np.int8), np.ones(1, bool), np.zeros(1, bool),

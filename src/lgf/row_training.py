@@ -30,6 +30,10 @@ from lgf.training.recipe import RowRecipe
 from lgf.training.stage_times import FILE, StageTimes
 from lgf.training.system_simulation import SimulatedSystem, simulate_system
 
+_CHUNK = 25  # systems in a file
+_HELD_OUT = 0.2  # the share of the right-hand sides that validate
+_PENALTY = 1.0  # on the squared weights of the scaled features
+
 
 class RowExamples(NamedTuple):
     """The right-hand sides of all rows, one row after the other.
@@ -70,10 +74,10 @@ def train_rows(
     times = StageTimes(work / FILE)
     examples = _simulated(grammar, recipe, work, times, progress)
     with times.stage("ranking"):
-        n_train = round(len(examples.true) * (1.0 - recipe.rows.held_out))
+        n_train = round(len(examples.true) * (1.0 - _HELD_OUT))
         there = examples.true >= 0
         for_training = there & (np.arange(len(there)) < n_train)
-        ranking = fit_ranking(examples.rows(for_training), recipe.rows.penalty)
+        ranking = fit_ranking(examples.rows(for_training))
         unseen = examples.rows(there & ~for_training)
         scores = [ranking.log_probabilities(part) for part in np.split(unseen.features, np.cumsum(unseen.sizes)[:-1])]
         metrics = {
@@ -91,24 +95,24 @@ def _simulated(
     grammar: Grammar, recipe: RowRecipe, work: Path, times: StageTimes, progress: Callable[[Progress], None] | None
 ) -> RowExamples:
     """The examples of the recipe's systems; those that were made before are read."""
-    settings = recipe.rows
+    systems = recipe.rows.systems
     folder = work / "rows"
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{number:05d}.npz" for number in range(-(-settings.systems // settings.chunk))]
+    files = [folder / f"{number:05d}.npz" for number in range(-(-systems // _CHUNK))]
     begun, made = time.monotonic(), 0
     for number, file in enumerate(files):
         if file.is_file():
             continue
         rng = np.random.default_rng([recipe.seed, 13, number])
-        size = min(settings.chunk, settings.systems - number * settings.chunk)
+        size = min(_CHUNK, systems - number * _CHUNK)
         with times.stage("systems"):
-            parts = [_examples(simulate_system(grammar, rng, settings.simulation), grammar) for _ in range(size)]
+            parts = [_examples(simulate_system(grammar, rng), grammar) for _ in range(size)]
             _save(file, _joined(parts))
         made += 1
         if progress is not None:
             left = (time.monotonic() - begun) / made * (len(files) - number - 1)
-            done = min((number + 1) * settings.chunk, settings.systems)
-            progress(Progress("systems", done, settings.systems, None, None, None, left))
+            done = min((number + 1) * _CHUNK, systems)
+            progress(Progress("systems", done, systems, None, None, None, left))
     parts = []
     for file in files:
         with np.load(file) as stored:
@@ -150,7 +154,7 @@ def _row(evidence: RowEvidence, truth: tuple) -> RowExamples:
     return RowExamples(evidence.features.astype(np.float32), evidence.ranks, np.array([len(keys)]), np.array([place]))
 
 
-def fit_ranking(examples: RowExamples, penalty: float) -> RowRanking:
+def fit_ranking(examples: RowExamples) -> RowRanking:
     """The ranking of greatest likelihood on rows with a true right-hand side, with a penalty on squared weights."""
     features = examples.features.astype(float)
     mean, deviation = features.mean(axis=0), features.std(axis=0) + 1e-3
@@ -164,8 +168,8 @@ def fit_ranking(examples: RowExamples, penalty: float) -> RowRanking:
         shifted = np.exp(scores - np.repeat(highest, examples.sizes))
         total = np.add.reduceat(shifted, first)
         chances = shifted / np.repeat(total, examples.sizes)
-        value = float(np.sum(np.log(total) + highest - scores[true]) + 0.5 * penalty * weights @ weights)
-        return value, chances @ x - x[true].sum(axis=0) + penalty * weights
+        value = float(np.sum(np.log(total) + highest - scores[true]) + 0.5 * _PENALTY * weights @ weights)
+        return value, chances @ x - x[true].sum(axis=0) + _PENALTY * weights
 
     found = minimize(loss, np.zeros(N_FEATURES), jac=True, method="L-BFGS-B", options={"maxiter": 500})
     return RowRanking(mean, deviation, found.x)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lgf import row_training
 from lgf.errors import LgfError
 from lgf.grammar import load_grammar
 from lgf.paper.training.recipe import load_recipe
@@ -37,12 +38,14 @@ def test_weights_of_made_choices_are_found():
     for own in np.split(features, np.cumsum(sizes)[:-1]):
         chances = np.exp(own @ weights)
         places.append(rng.choice(len(own), p=chances / chances.sum()))
-    ranking = fit_ranking(RowExamples(features, features[:, 0], sizes, np.array(places)), penalty=1.0)
+    ranking = fit_ranking(RowExamples(features, features[:, 0], sizes, np.array(places)))
     assert np.abs(ranking.weights / ranking.deviation - weights).max() < 0.3
 
 
-def test_a_training_goes_on_where_it_was_interrupted(tmp_path):
-    recipe = RowRecipe("tiny", "systems", rows=RowSettings(systems=3, chunk=1, held_out=0.4))
+def test_a_training_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_training, "_CHUNK", 1)
+    monkeypatch.setattr(row_training, "_HELD_OUT", 0.4)
+    recipe = RowRecipe("tiny", "systems", rows=RowSettings(systems=3))
     train_rows(recipe, tmp_path / "whole")
 
     def interrupt(progress):

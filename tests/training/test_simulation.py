@@ -9,12 +9,12 @@ from lgf.expression.parse import read_expression
 from lgf.solver.kernels.machine import LANES, WIDE, evaluate_wide
 from lgf.solver.program import compile_skeleton
 from lgf.training import simulation
-from lgf.training.simulation import POINTS, SimulationSettings
+from lgf.training.simulation import POINTS
 
 
 def _picture(forced: bool = True, positive: bool = False) -> simulation._Picture:
     rng = np.random.default_rng(4)
-    return simulation._draw_picture(2, forced, positive, False, rng, SimulationSettings())
+    return simulation._draw_picture(2, forced, positive, False, rng)
 
 
 @pytest.mark.parametrize("shared", [True, False])

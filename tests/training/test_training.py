@@ -12,6 +12,7 @@ from lgf.paper.training import model_metrics
 from lgf.paper.training.recipe import Recipe, load_recipe
 from lgf.paper.training.stages import train
 from lgf.trained.rule_flow_file import FILE, load_rule_flow, rule_flow_facts
+from lgf.training import conditional
 from lgf.training.loop import fit
 from lgf.training.recipe import RowRecipe, TrainingRecipe
 
@@ -20,7 +21,6 @@ name = "tiny"
 grammar = "{grammar}"
 [corpus]
 size = 120
-held_out = 0.2
 [autoencoder]
 width = 16
 header_tokens = 4
@@ -32,9 +32,8 @@ depth = 1
 heads = 2
 training = {{ epochs = 2, batch = 32 }}
 [predictors]
-width = 16
 own_samples = 50
-training = {{ epochs = 1, batch = 32 }}
+epochs = 1
 """
 
 GRAMMAR = """
@@ -125,7 +124,7 @@ def line_fit(checkpoint=None, stop_after=None, epochs=6, **settings):
     return best, model.state_dict()
 
 
-@pytest.mark.parametrize("settings", [{}, {"schedule": "plateau"}, {"optimiser": "muon"}])
+@pytest.mark.parametrize("settings", [{}, {"optimiser": "muon"}])
 def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path, settings):
     whole = line_fit(**settings)
     with pytest.raises(Interrupted):
@@ -144,8 +143,11 @@ def test_patience_ends_a_training_early_with_its_best_weights():
         target = 5.0 if rows[0] < 10 and len(rows) < 10 else 0.0
         return ((model.bias - target) ** 2).mean() + 0 * model.weight.sum()
 
-    settings = TrainingRecipe(epochs=50, batch=5, learning_rate=0.1, patience=3)
-    best = fit(model, loss, 10, 10, settings, seed=0, stage="away", progress=lambda p: epochs.append(p.validation_loss))
+    settings = TrainingRecipe(epochs=50, batch=5, learning_rate=0.1)
+    best = fit(
+        model, loss, 10, 10, settings, seed=0, stage="away", patience=3,
+        progress=lambda p: epochs.append(p.validation_loss),
+    )  # fmt: skip
     assert len(epochs) < 50
     assert best == min(epochs)
 
@@ -187,20 +189,17 @@ T -> C*u^2 | C*sin(C*t) | C*u^3
 
 CONDITIONAL = """
 [conditional]
-held_out = 0.2
+width = 8
+epochs = 2
 [conditional.pairs]
 size = 60
 chunk = 25
-[conditional.network]
-width = 8
-[conditional.training]
-epochs = 2
-batch = 16
 """
 
 
 def test_a_conditional_flow_is_trained_with_the_bundle_and_resumed_from_its_chunks(recipe, tmp_path, monkeypatch):
     monkeypatch.setattr(model_metrics, "DRAWN", 60)
+    monkeypatch.setattr(conditional, "_HELD_OUT", 0.2)
     (tmp_path / "own.grammar").write_text(EXPLICIT)
     recipe.write_text(recipe.read_text().replace("size = 120", "size = 10") + CONDITIONAL)
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,18 @@ from lgf.errors import LgfError, quoted
 from lgf.grammar import Grammar
 from lgf.language.projections import n_features
 from lgf.language.term_table import term_table
-from lgf.trained.rule_flow import RuleFlow
+from lgf.trained.rule_flow import RuleFlow, RuleFlowSettings
 from lgf.training.examples import Examples, load_examples, make_examples, save_examples
 from lgf.training.loop import fit
 from lgf.training.pairs import PairMaker, PairRecipe
 from lgf.training.progress import Progress
-from lgf.training.recipe import ConditionalRecipe
+from lgf.training.recipe import ConditionalRecipe, TrainingRecipe
 from lgf.training.rule_net import RuleLoss, RuleNet
 from lgf.training.stage_times import StageTimes
+
+_HELD_OUT = 0.02  # the share of the pairs that validate
+_TRAINING = TrainingRecipe(epochs=1, learning_rate=2e-3, weight_decay=0.02)
+_PATIENCE = 3  # epochs without fewer bits on the pairs that validate
 
 Report = Callable[[Progress], None]
 
@@ -77,19 +81,19 @@ def train_conditional(
     The last pairs of the recipe are for validation only.
     """
     examples = simulate(grammar, recipe.pairs, summands, work / "pairs", times, progress)
-    held_out = max(1, round(recipe.held_out * len(examples)))
+    held_out = max(1, round(_HELD_OUT * len(examples)))
     n_train = len(examples) - held_out
     with times.stage("conditional flow"):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            net = RuleNet(grammar, recipe.network, *n_features(term_table(grammar)))
+            net = RuleNet(grammar, RuleFlowSettings(recipe.width), *n_features(term_table(grammar)))
         net.scale(examples.rows(np.arange(n_train)))
         loss = RuleLoss(net, examples)
         rows = torch.arange(n_train, len(examples))
         prior = _bits(loss, rows, 0.0)
         fit(
-            net, loss, n_train, held_out, recipe.training, seed, "conditional flow",
-            checkpoint=work / "conditional.safetensors", progress=progress,
+            net, loss, n_train, held_out, replace(_TRAINING, epochs=recipe.epochs), seed, "conditional flow",
+            checkpoint=work / "conditional.safetensors", progress=progress, patience=_PATIENCE,
         )  # fmt: skip
     metrics = {"pairs": n_train, "held_out": held_out, "grammar_bits": prior, "bits": _bits(loss, rows, 1.0)}
     return net.flow(), {"recipe": asdict(recipe), "metrics": metrics}

@@ -17,8 +17,6 @@ from lgf.training.progress import Progress
 from lgf.training.recipe import TrainingRecipe
 
 OPTIMISERS = {"adam": torch.optim.AdamW, "muon": Muon}
-PLATEAU_FACTOR = 0.9
-PLATEAU_FLOOR = 0.1
 LARGEST_GRADIENT = 0.5
 DIVERGED = 2.0  # times the least validation loss, or half of its fall in orders of magnitude lost again
 
@@ -45,12 +43,14 @@ def fit(
     checkpoint: Path | None = None,
     exact: Callable[[], float] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    patience: int | None = None,
 ) -> float:
     """The least validation loss; `model` is trained in place and left with the weights that reach it.
 
     `loss` takes row numbers; rows n_train .. n_train + n_held_out - 1 validate. Each epoch has its own random
     generator, seeded by seed and epoch, so a training resumed from its `checkpoint` gives the same result. After an
-    epoch that diverges the training goes on from its best weights, at half the learning rate.
+    epoch that diverges the training goes on from its best weights, at half the learning rate. It ends early after
+    `patience` epochs without a smaller validation loss.
     """
     kind = OPTIMISERS[settings.optimiser]
     optimiser = kind(model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
@@ -60,7 +60,7 @@ def fit(
         state = _restore(checkpoint, model, optimiser, best)
     started, first = time.monotonic(), state.epoch
     held_out = torch.arange(n_train, n_train + n_held_out)
-    while state.epoch < settings.epochs and state.waited < settings.patience:
+    while state.epoch < settings.epochs and (patience is None or state.waited < patience):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed * 1_000_003 + state.epoch)
             train_loss = _epoch(model, loss, optimiser, torch.randperm(n_train), settings, state)
@@ -73,8 +73,6 @@ def fit(
             state.best, state.waited = validation, 0
             for name, value in model.state_dict().items():
                 best[name].copy_(value)
-        elif settings.schedule == "plateau" and state.waited % max(1, settings.patience // 4) == 0:
-            state.rate = max(state.rate * PLATEAU_FACTOR, PLATEAU_FLOOR)
         if state.epoch == 1:
             state.first = validation
         # "not <=", because it may not be a number
@@ -107,7 +105,7 @@ def _epoch(
     for i, batch in enumerate(batches):
         done = (state.epoch + i / len(batches)) / settings.epochs
         for group in optimiser.param_groups:
-            group["lr"] = settings.learning_rate * _rate_factor(settings.schedule, done, state.rate)
+            group["lr"] = settings.learning_rate * state.rate * _rate_factor(done)
         value = loss(batch)
         optimiser.zero_grad()
         value.backward()
@@ -117,9 +115,9 @@ def _epoch(
     return total / len(rows)
 
 
-def _rate_factor(schedule: str, done: float, rate: float) -> float:
-    """The factor of the learning rate at progress `done`; the cosine schedule warms up for the first 5 %."""
-    return rate if schedule == "plateau" else rate * min(20 * done + 0.01, 0.5 * (1 + math.cos(math.pi * done)))
+def _rate_factor(done: float) -> float:
+    """The factor of the learning rate at progress `done`: a cosine that warms up for the first 5 %."""
+    return min(20 * done + 0.01, 0.5 * (1 + math.cos(math.pi * done)))
 
 
 @torch.no_grad()

@@ -19,12 +19,14 @@ from lgf.language.sentences import grammar_frame
 from lgf.settings.ranges import Count, Share, Tally
 from lgf.smoothing.common_grid import GRID, on_grid, smooth_records
 from lgf.solver.program import CompiledSkeleton, compile_skeleton
-from lgf.training.simulation import POINTS, SimulationSettings, Solution, solutions
+from lgf.training.simulation import POINTS, Solution, solutions
 
 _DRAWN = 50  # sentences at a time
 _STRIDES, _STRIDE_CHANCES = (1, 2, 3, 4, 6, 8), (0.2, 0.25, 0.2, 0.15, 0.12, 0.08)
 _PATTERNS = 6  # uneven sets of sample times in a chunk
 _SKELETONS = 60_000  # kept in memory
+_EVEN_NOISE = 0.5  # share of the records
+_HIGHEST = 0.5, 0.15  # shares of the records of order 2 of which u'' is measured, with and without a known input
 
 Kind = tuple[int, bool]
 """(order, forced)"""
@@ -35,20 +37,16 @@ _KINDS: dict[Kind, float] = {(1, False): 0.36, (1, True): 0.10, (2, False): 0.24
 class PairRecipe:
     """How many pairs are simulated, and how they are measured.
 
-    noise    the largest standard deviation of the noise, relative to that of the measured column; `even_noise` of the
-             records have up to it, evenly, the others from a thousandth of it on, evenly in its logarithm
+    noise    the largest standard deviation of the noise, relative to that of the measured column; half of the records
+             have up to it, evenly, the others from a thousandth of it on, evenly in its logarithm
     uneven   share of the records with uneven sample times
-    highest  share of the records of order 2 of which u'' is measured, (without, with) a known input
     """
 
     size: Annotated[int, Field(ge=0)] = 300_000
     chunk: Count = 5000
     seed: Tally = 0
     noise: Share = 0.1
-    even_noise: Share = 0.5
     uneven: Share = 0.2
-    highest: tuple[Share, Share] = (0.15, 0.5)
-    simulation: SimulationSettings = SimulationSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +136,7 @@ class PairMaker:
                 if compiled is not None:
                     rules = frozenset(derivation)
                     positive, late = not rules.isdisjoint(self._positive), not rules.isdisjoint(self._late)
-                    found = solutions(compiled, positive, late, rng, self._recipe.simulation)
+                    found = solutions(compiled, positive, late, rng)
                     drawn += [(kind, derivation, solution) for solution in found]
         return self._measured(drawn[:size], rng)
 
@@ -163,13 +161,13 @@ class PairMaker:
         uneven = len(_STRIDES) + rng.integers(_PATTERNS, size=n)
         pattern = np.where(rng.random(n) < recipe.uneven, uneven, even)
         level = np.where(
-            rng.random(n) < recipe.even_noise,
+            rng.random(n) < _EVEN_NOISE,
             rng.uniform(0.0, recipe.noise, n),
             recipe.noise * 10 ** rng.uniform(-3.0, 0.0, n),
         )
         order = np.array([kind[0] for kind, _, _ in drawn])
         forced = np.array([kind[1] for kind, _, _ in drawn])
-        highest = (order == 2) & (rng.random(n) < np.where(forced, recipe.highest[1], recipe.highest[0]))
+        highest = (order == 2) & (rng.random(n) < np.where(forced, *_HIGHEST))
         observed = np.where(highest, 2, 0)
         columns, noise = np.zeros((n, 3, GRID), np.float32), np.zeros(n, np.float32)
         for key in sorted({(p, o, d) for p, o, d in zip(pattern, observed, order, strict=True)}):

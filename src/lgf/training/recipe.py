@@ -6,48 +6,37 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from lgf.settings.ranges import Count, Positive, Tally, Weight
-from lgf.trained.rule_flow import RuleFlowSettings
 from lgf.training.pairs import PairRecipe
-from lgf.training.system_simulation import SystemSimulation
 
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """Settings of one training; it ends early after `patience` epochs without a smaller validation loss.
+    """Settings of one training; the learning rate falls to zero over the epochs, as a cosine.
 
-    schedule "cosine" falls to zero over the epochs; "plateau" (the paper's) multiplies the learning rate by 0.9 after
-    each quarter of the patience without progress, down to a tenth. optimiser "muon" moves matrices along all directions
-    of their momentum alike, so that rare ones are learned too.
+    The optimiser "muon" moves matrices along all directions of their momentum alike, so that rare ones are learned too.
     """
 
     epochs: Count
     batch: Count = 256
     learning_rate: Positive = 3e-3
     weight_decay: Weight = 1e-3
-    schedule: Literal["cosine", "plateau"] = "cosine"
-    patience: Count = 1000
     optimiser: Literal["adam", "muon"] = "adam"
 
 
 @dataclass(frozen=True)
 class ConditionalRecipe:
-    """The conditional flow: its simulated pairs, of which `held_out` validate, its network and its training."""
+    """The conditional flow: its simulated pairs, the width of its network, and the epochs of its training."""
 
     pairs: PairRecipe = PairRecipe()
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    network: RuleFlowSettings = RuleFlowSettings()
-    training: TrainingRecipe = TrainingRecipe(epochs=10, learning_rate=2e-3, weight_decay=0.02, patience=3)
+    width: Count = 192
+    epochs: Count = 10
 
 
 @dataclass(frozen=True)
 class RowSettings:
-    """The simulated systems of a ranking of right-hand sides, of which `held_out` validate, and its penalty."""
+    """The number of simulated systems of a ranking of right-hand sides."""
 
     systems: Count = 1000
-    chunk: Count = 25
-    simulation: SystemSimulation = SystemSimulation()
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    penalty: Weight = 1.0  # on the squared weights of the scaled features
 
 
 @dataclass(frozen=True)

@@ -30,26 +30,14 @@ _PIECES = 256  # of the table of an input
 _INPUT_TAU = np.linspace(0.0, 1.0, _PIECES + 1)
 _EXPONENTS = np.array([0.5, 1.5, 2.5, -1.0, 0.25, -0.5, 1.2, 0.75, -2.0, 3.5])
 
-
-@dataclass(frozen=True)
-class SimulationSettings:
-    """Ranges of what is drawn, and when a solution is used.
-
-    window, cycles   shortest and longest window, and fewest and most cycles of the picture in it (orders 1 and 2)
-    most_of_one      the most solutions of one draw of a skeleton, of the eight that are tried
-    least_share      a term's root mean square, relative to the highest derivative
-    least_own_share  the same for the part of it that the other terms cannot say
-    """
-
-    window: tuple[float, float] = (1.0, 60.0)
-    cycles: tuple[tuple[float, float], tuple[float, float]] = ((0.15, 6.0), (0.25, 16.0))
-    natural: float = 0.35  # share of the windows chosen so that frequencies are about 1, as people choose units
-    most_of_one: int = 3
-    least_share: float = 0.03
-    largest_share: float = 30.0
-    least_own_share: float = 0.02
-    rtol: float = 1e-5
-    max_steps: int = 3000
+_WINDOW = 1.0, 60.0  # shortest and longest
+_CYCLES = (0.15, 6.0), (0.25, 16.0)  # fewest and most of the picture in a window, for orders 1 and 2
+_NATURAL = 0.35  # share of the windows chosen so that frequencies are about 1, as people choose units
+_MOST_OF_ONE = 3  # solutions of one draw of a skeleton, of the eight that are tried
+_LEAST_SHARE, _LARGEST_SHARE = 0.03, 30.0  # of a term's root mean square, relative to the highest derivative
+_LEAST_OWN_SHARE = 0.02  # of the part of it that the other terms cannot express
+_RTOL = 1e-5
+_MOST_STEPS = 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +56,6 @@ def solutions(
     positive: bool,
     late: bool,
     rng: np.random.Generator,
-    settings: SimulationSettings = SimulationSettings(),
 ) -> list[Solution]:
     """Solutions of the skeleton of one state for constants, starts, a window and an input drawn by `rng`; may be empty.
 
@@ -77,20 +64,20 @@ def solutions(
     """
     frame = compiled.frame
     order, forced = frame.orders[0], bool(frame.inputs)
-    picture = _draw_picture(order, forced, positive, late, rng, settings)
+    picture = _draw_picture(order, forced, positive, late, rng)
     drawn = _draw_constants(compiled, picture, rng)
     if drawn is None:
         return []
     constants, starts = drawn, _draw_starts(picture, positive, rng)
-    values = _solve(compiled, picture, constants, starts, settings)
+    values = _solve(compiled, picture, constants, starts)
     good = np.flatnonzero(_sound(values, order, positive))
     if len(good) == 0:
         return []
     forcing = np.interp(_TAU, _INPUT_TAU, picture.forcing) if forced else np.zeros(POINTS)
-    matters = _every_term_matters(compiled, constants[:, good], picture, values[:, :, good], forcing, settings)
+    matters = _every_term_matters(compiled, constants[:, good], picture, values[:, :, good], forcing)
     return [
         Solution(values[:, :, lane].copy(), picture.start, picture.window, starts[:, lane].copy(), forcing)
-        for lane in good[matters][: settings.most_of_one]
+        for lane in good[matters][:_MOST_OF_ONE]
     ]
 
 
@@ -123,12 +110,10 @@ def _logarithms(low: float, high: float) -> tuple[float, float]:
     return float(np.log(low)), float(np.log(high))
 
 
-def _draw_picture(
-    order: int, forced: bool, positive: bool, late: bool, rng: np.random.Generator, settings: SimulationSettings
-) -> _Picture:
-    window = _log_uniform(rng, *settings.window)
-    cycles = _log_uniform(rng, *settings.cycles[order - 1])
-    if rng.random() < settings.natural:
+def _draw_picture(order: int, forced: bool, positive: bool, late: bool, rng: np.random.Generator) -> _Picture:
+    window = _log_uniform(rng, *_WINDOW)
+    cycles = _log_uniform(rng, *_CYCLES[order - 1])
+    if rng.random() < _NATURAL:
         window = 2 * np.pi * cycles / np.exp(rng.normal(0.3, 0.7))
     start = 0.0 if not late and rng.random() < 0.55 else _log_uniform(rng, 0.1, 5.0)
     if late:
@@ -263,14 +248,13 @@ def _solve(
     picture: _Picture,
     constants: np.ndarray,
     starts: np.ndarray,
-    settings: SimulationSettings,
 ) -> np.ndarray:
     """The trajectories [POINTS, order + 1, LANES], NaN where a lane did not get to the end."""
     flow, order = compiled.flow, picture.order
     scale = np.full(order, picture.size)
     limit = 40.0 * picture.size * np.array([1.0, 10.0 * picture.frequency])[:order]
     options = Options(
-        settings.rtol, 1e-2 * settings.rtol * scale, picture.window / 20, limit, 1e-6 * scale, settings.max_steps,
+        _RTOL, 1e-2 * _RTOL * scale, picture.window / 20, limit, 1e-6 * scale, _MOST_STEPS,
         0.0, 0.0,
     )  # fmt: skip
     table = _table(picture) if compiled.frame.inputs else NO_TABLE
@@ -339,7 +323,6 @@ def _every_term_matters(
     picture: _Picture,
     columns: np.ndarray,
     forcing: np.ndarray,
-    settings: SimulationSettings,
 ) -> np.ndarray:
     """[lanes]: whether each term has its share of the highest derivative, and a part that the other terms cannot say.
 
@@ -351,11 +334,11 @@ def _every_term_matters(
     terms = terms * constants[compiled.equations[0].linear].T[:, :, None]
     sizes = np.sqrt((terms * terms).mean(2))
     shares = sizes / np.sqrt((few[:, -1] ** 2).mean(1))[:, None]
-    good = (shares.min(1) >= settings.least_share) & (shares.max(1) <= settings.largest_share)
+    good = (shares.min(1) >= _LEAST_SHARE) & (shares.max(1) <= _LARGEST_SHARE)
     if terms.shape[1] > 1:
         units = terms / np.maximum(sizes * np.sqrt(terms.shape[2]), 1e-300)[:, :, None]
         gram = units @ units.transpose(0, 2, 1) + 1e-10 * np.eye(terms.shape[1])
         gram[~good] = np.eye(terms.shape[1])
         own = 1.0 / np.sqrt(np.diagonal(np.linalg.inv(gram), axis1=1, axis2=2))
-        good &= (own * shares).min(1) >= settings.least_own_share
+        good &= (own * shares).min(1) >= _LEAST_OWN_SHARE
     return good

@@ -21,7 +21,6 @@ from lgf.expression.tree import Expression, T
 from lgf.grammar import Grammar
 from lgf.language.row_structure import RowStructure
 from lgf.language.system_language import SystemLanguage, unrestricted
-from lgf.settings.ranges import Share
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus
@@ -30,27 +29,13 @@ WINDOW = 10.0
 _EXPONENTS = (0.5, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0)
 _TRIES = 12  # constants and starts of one drawn structure
 _PICTURE = 60
-
-
-@dataclass(frozen=True)
-class SystemSimulation:
-    """Ranges of what is drawn, and when a solution is used.
-
-    states           numbers of states, and how often each is drawn
-    cycles, samples  fewest and most in a record
-    noise            the largest standard deviation of the noise, relative to that of the state
-    least_share      a term's root mean square, relative to the slope of its row
-    least_own_share  the same for the part of it that the other terms of the row cannot say
-    """
-
-    states: tuple[tuple[int, float], ...] = ((2, 0.65), (3, 0.25), (4, 0.1))
-    cycles: tuple[float, float] = (0.15, 6.0)
-    samples: tuple[int, int] = (60, 250)
-    noise: Share = 0.1
-    positive: Share = 0.5  # of the systems, in which all states are positive
-    least_share: float = 0.03
-    largest_share: float = 10.0
-    least_own_share: float = 0.02
+_STATES = {2: 0.65, 3: 0.25, 4: 0.1}  # how often systems of so many states are drawn
+_CYCLES = 0.15, 6.0  # fewest and most in a record
+_SAMPLES = 60, 250
+_NOISE = 0.1  # the largest standard deviation, relative to that of the state
+_POSITIVE = 0.5  # share of the systems in which all states are positive
+_LEAST_SHARE, _LARGEST_SHARE = 0.03, 10.0  # of a term's root mean square, relative to the slope of its row
+_LEAST_OWN_SHARE = 0.02  # of the part of it that the other terms of the row cannot express
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +47,17 @@ class SimulatedSystem:
     system: System
 
 
-def simulate_system(
-    grammar: Grammar, rng: np.random.Generator, settings: SystemSimulation = SystemSimulation()
-) -> SimulatedSystem:
+def simulate_system(grammar: Grammar, rng: np.random.Generator) -> SimulatedSystem:
     """A system drawn by `rng`, measured with noise."""
-    counts, chances = zip(*settings.states, strict=True)
+    counts, chances = list(_STATES), list(_STATES.values())
     language = _language(grammar, int(rng.choice(counts, p=chances)))
     while True:
         rows = _draw_rows(language, rng)
         for _ in range(_TRIES):
-            system, starts = _with_constants(language, rows, rng, settings)
-            states = _solution(system, starts, rng, settings)
+            system, starts = _with_constants(language, rows, rng)
+            states = _solution(system, starts, rng)
             if states is not None:
-                return SimulatedSystem(_measured(language.frame, *states, rng, settings), rows, system)
+                return SimulatedSystem(_measured(language.frame, *states, rng), rows, system)
 
 
 @lru_cache(maxsize=8)
@@ -96,13 +79,13 @@ def _draw_rows(language: SystemLanguage, rng: np.random.Generator) -> tuple[RowS
 
 
 def _with_constants(
-    language: SystemLanguage, rows: tuple[RowStructure, ...], rng: np.random.Generator, settings: SystemSimulation
+    language: SystemLanguage, rows: tuple[RowStructure, ...], rng: np.random.Generator
 ) -> tuple[System, np.ndarray]:
     """(the system with constants, an initial state)."""
     n = len(rows)
-    rate = 2 * np.pi * np.exp(rng.uniform(*np.log(settings.cycles))) / WINDOW
+    rate = 2 * np.pi * np.exp(rng.uniform(*np.log(_CYCLES))) / WINDOW
     sizes = np.exp(rng.normal(0.0, 1.0) + rng.normal(0.0, 0.5, n))
-    positive = rng.random() < settings.positive
+    positive = rng.random() < _POSITIVE
     level, amplitude = (1.0, 0.7) if positive else (rng.normal(0.0, 0.3), 1.0)
     t = np.linspace(0.0, WINDOW, _PICTURE)
     angles = rate * t + rng.uniform(0, 2 * np.pi, (n, 1))
@@ -161,11 +144,9 @@ def _draw_inner(role: Role, environment: dict, rate: float, rng: np.random.Gener
     return float(np.exp(rng.uniform(np.log(0.2), np.log(8.0)))) / size
 
 
-def _solution(
-    system: System, starts: np.ndarray, rng: np.random.Generator, settings: SystemSimulation
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _solution(system: System, starts: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
     """(times, states [N, n]) of a solution that can be used; None if it cannot."""
-    low, high = settings.samples
+    low, high = _SAMPLES
     t = np.linspace(0.0, WINDOW, int(np.exp(rng.uniform(np.log(low), np.log(high)))))
     limit = 40.0 * np.abs(starts).max()
     solved = solve(system, starts.tolist(), t, rtol=1e-6, limit=limit, max_steps=4000)
@@ -177,14 +158,12 @@ def _solution(
     rate = np.sqrt((slopes**2).mean(0))
     late = states[len(t) // 4 :].std(0)
     moves = (spread > 0.04 * size) & (spread > 1e-6) & (late > 0.02 * spread) & (np.abs(slopes).max(0) < 12.5 * rate)
-    if not moves.all() or not _every_term_matters(system, t, states, slopes, settings):
+    if not moves.all() or not _every_term_matters(system, t, states, slopes):
         return None
     return t, states
 
 
-def _every_term_matters(
-    system: System, t: np.ndarray, states: np.ndarray, slopes: np.ndarray, settings: SystemSimulation
-) -> bool:
+def _every_term_matters(system: System, t: np.ndarray, states: np.ndarray, slopes: np.ndarray) -> bool:
     environment: dict = {"t": t} | {f"x{i}": states[:, i] for i in range(states.shape[1])}
     for i, (_, right) in enumerate(system.skeleton.sides):
         summands = right.args if right.head == "+" else (right,)
@@ -193,19 +172,17 @@ def _every_term_matters(
             return False
         sizes = np.sqrt((columns**2).mean(1))
         shares = sizes / np.sqrt((slopes[:, i] ** 2).mean())
-        if not (shares.min() >= settings.least_share and shares.max() <= settings.largest_share):
+        if not (shares.min() >= _LEAST_SHARE and shares.max() <= _LARGEST_SHARE):
             return False
         unit = columns / sizes[:, None]
         gram = unit @ unit.T / len(t) + 1e-10 * np.eye(len(unit))
         own = 1.0 / np.sqrt(np.diag(np.linalg.inv(gram)))
-        if (own * shares).min() < settings.least_own_share:
+        if (own * shares).min() < _LEAST_OWN_SHARE:
             return False
     return True
 
 
-def _measured(
-    frame: Frame, t: np.ndarray, states: np.ndarray, rng: np.random.Generator, settings: SystemSimulation
-) -> Problem:
-    level = rng.uniform(0.0, settings.noise) if rng.random() < 0.7 else settings.noise * 10 ** rng.uniform(-2.0, 0.0)
+def _measured(frame: Frame, t: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> Problem:
+    level = rng.uniform(0.0, _NOISE) if rng.random() < 0.7 else _NOISE * 10 ** rng.uniform(-2.0, 0.0)
     values = states + level * states.std(0) * rng.standard_normal(states.shape)
     return Problem((Observation(t, values, tuple(Variable(name) for name in frame.names)),))

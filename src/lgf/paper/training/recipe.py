@@ -9,29 +9,23 @@ from pydantic import Field
 from lgf.errors import LgfError, quoted
 from lgf.paper.autoencoder.autoencoder import AutoencoderSettings
 from lgf.paper.flow.denoiser import DenoiserSettings
-from lgf.settings.ranges import Count, Tally
+from lgf.settings.ranges import Count, Positive, Tally
 from lgf.settings.toml_tables import described, read_table
 from lgf.training.recipe import ConditionalRecipe, RowRecipe, TrainingRecipe
 
 
 @dataclass(frozen=True)
 class CorpusRecipe:
-    """The training corpus, and the share of its sentences held out for validation."""
+    """The number of sentences in the training corpus."""
 
     size: Annotated[int, Field(ge=10)] = 50_000
-    seed: Tally = 0
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.05
 
 
 @dataclass(frozen=True)
 class AutoencoderRecipe(AutoencoderSettings):
-    """The settings of the autoencoder, and its training.
-
-    With `compared` it is trained a second time, without the behavioural loss, to measure what that changes.
-    """
+    """The settings of the autoencoder, and its training."""
 
     training: TrainingRecipe = TrainingRecipe(epochs=20)
-    compared: bool = True
 
 
 @dataclass(frozen=True)
@@ -43,11 +37,11 @@ class DenoiserRecipe(DenoiserSettings):
 
 @dataclass(frozen=True)
 class PredictorRecipe:
-    """The static predictors: order, forcing; `own_samples` of the flow are added to the corpus."""
+    """The training of the static predictors (order, forcing) on the corpus and `own_samples` of the flow."""
 
-    width: Count = 128
     own_samples: Tally = 8000
-    training: TrainingRecipe = TrainingRecipe(epochs=6, batch=512)
+    epochs: Count = 6
+    learning_rate: Positive = 3e-3
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,13 @@ from lgf.trained.rule_flow_file import save_rule_flow
 from lgf.training.conditional import require_conditional, train_conditional
 from lgf.training.loop import fit
 from lgf.training.progress import Progress
+from lgf.training.recipe import TrainingRecipe
 from lgf.training.stage_times import FILE, StageTimes
 
 Report = Callable[[Progress], None]
 CHECKED = 500
+HELD_OUT = 0.05  # the share of the corpus that validates
+PREDICTOR_WIDTH, PREDICTOR_BATCH = 128, 512
 CROSSINGS = 20_000
 INITIAL = 1000  # sentences that scale the first weights of a sequence autoencoder
 
@@ -69,7 +72,7 @@ def train(
     times = StageTimes(work / FILE)
     with times.stage("corpus"):
         corpus = recipe_corpus(plan, grammar, work / "corpus", progress)
-    n_held_out = max(1, round(plan.corpus.held_out * len(corpus)))
+    n_held_out = held_out(corpus)
     with times.stage("autoencoder"):
         autoencoder = train_autoencoder(plan, grammar, corpus, n_held_out, work, progress)
         tokens = torch.from_numpy(encode(autoencoder, corpus.derivations)).long()
@@ -206,10 +209,11 @@ def _train_predictor(
 ) -> Predictor:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        model = predictor.Predictor(denoiser.layout, int(labels.max()) + 1, plan.predictors.width)
+        model = predictor.Predictor(denoiser.layout, int(labels.max()) + 1, PREDICTOR_WIDTH)
+    settings = TrainingRecipe(plan.predictors.epochs, PREDICTOR_BATCH, plan.predictors.learning_rate)
     fit(
         model, lambda rows: predictor.predictor_loss(model, tokens[rows], labels[rows]),
-        len(tokens) - n_held_out, n_held_out, plan.predictors.training, plan.seed, f"predictor of {name}",
+        len(tokens) - n_held_out, n_held_out, settings, plan.seed, f"predictor of {name}",
         checkpoint=work and work / f"{name}.safetensors", progress=progress,
     )  # fmt: skip
     return to_predictor(model)
@@ -219,10 +223,15 @@ def _without_behaviour(
     plan: Recipe, grammar: Grammar, corpus: Corpus, n_held_out: int, work: Path, progress: Report | None
 ) -> Autoencoder | None:
     """The same autoencoder trained without the behavioural loss, for comparison."""
-    if plan.autoencoder.weight == 0 or not plan.autoencoder.compared:
+    if plan.autoencoder.weight == 0 or plan.autoencoder.architecture == "sequence":  # that one trains for hours
         return None
     plain = replace(plan, autoencoder=replace(plan.autoencoder, weight=0.0))
     return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
+
+
+def held_out(corpus: Corpus) -> int:
+    """The number of sentences at the end of the corpus that are for validation only."""
+    return max(1, round(HELD_OUT * len(corpus)))
 
 
 def recipe_corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report | None) -> Corpus:
@@ -235,9 +244,9 @@ def recipe_corpus(plan: Recipe, grammar: Grammar, folder: Path, progress: Report
             progress(Progress("corpus", done, size, None, None, None, left))
 
     if not (folder / "corpus.json").is_file():
-        make_corpus(grammar, plan.corpus.size, plan.corpus.seed, progress=report).save(folder)
+        make_corpus(grammar, plan.corpus.size, plan.seed, progress=report).save(folder)
     corpus = Corpus.load(folder, grammar)
-    if corpus.facts["seed"] != plan.corpus.seed or len(corpus) > plan.corpus.size:
+    if corpus.facts["seed"] != plan.seed or len(corpus) > plan.corpus.size:
         raise LgfError(f"{str(folder)!r} holds another corpus than the recipe asks for; train without resuming.")
     return corpus
 
