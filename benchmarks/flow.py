@@ -19,12 +19,12 @@ from lgf.paper.flow.guidance import Guide, exact_log_ratio, taylor_log_ratio
 from lgf.paper.flow.predictor import new_predictor, predict
 from lgf.paper.flow.predictor_training import train_predictor
 from lgf.paper.flow.sampling import sample
-from lgf.settings.flow import PredictorSettings, SamplingSettings
+from lgf.settings.flow import FlowSettings, SamplingSettings
 from lgf.trained.folders import model_names
 
 SAMPLES = 1000
 POINTS = 10_000
-LONGER = PredictorSettings(steps=400, batch=256)  # a well-trained predictor, to compare exact and Taylor guidance
+LONGER = 800  # steps of a well-trained predictor, to compare exact and Taylor guidance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,9 @@ def measured(bundle: ModelBundle) -> dict[str, float]:
     lengths = np.array([len(d) for d in unpad(bundle.grammar, derivations)], float)
     scores = (lengths - lengths.mean()) / lengths.std()
     began = time.perf_counter()
-    predictor = train_predictor(new_predictor(denoiser.layout, 0, seed=0), tokens, scores, 0)
+    predictor = train_predictor(
+        new_predictor(denoiser.layout, 0, seed=0), tokens, scores, 0, FlowSettings().predictor_steps
+    )
     found = {f"s to train a predictor on {POINTS} points": time.perf_counter() - began}
     predictor = train_predictor(predictor, tokens, scores, 0, LONGER)
     found["correlation of its predictions (sentence length) with the truth"] = float(

@@ -32,9 +32,9 @@ MODEL = "standard"
 BASE = "missing terms after 8 enumerated"
 """The same search of one state without a network, with which the others are compared."""
 
-# As in the paper: samples from pure noise, no screening, no renoising; the predictors learn after 50 evaluations.
+# As in the paper: samples from pure noise, no screening, no renoising.
 UNGUIDED = replace(
-    PAPER.flow, guided=False, stability=False, static=False, growth=1.5, least=50, sampling=SamplingSettings(steps=10)
+    PAPER.flow, guided=False, stability=False, static=False, growth=1.5, sampling=SamplingSettings(steps=10)
 )
 # The mixture of version 0.2.
 WITH_FLOW = (*DiscoverySettings().proposers[:4], ProposerShare(FLOW, 0.1), *DiscoverySettings().proposers[4:])

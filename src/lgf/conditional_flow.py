@@ -64,6 +64,9 @@ class Lack:
         return self._gains[begin]
 
 
+_BATCH = 24  # partial sentences that are continued at a time
+
+
 class LikelySentences:
     """The sentences of a record, the most probable first; an iterator of (log p, derivation)."""
 
@@ -93,7 +96,7 @@ class LikelySentences:
 
     def _expand(self) -> None:
         """Unmasks the next token of the most probable partial sentences."""
-        batch = [heapq.heappop(self._open) for _ in range(min(self._settings.batch, len(self._open)))]
+        batch = [heapq.heappop(self._open) for _ in range(min(_BATCH, len(self._open)))]
         partials = [partial for _, _, partial in batch]
         states = self._state + np.array([p.said + (p.within + p.lack.vector if p.lack else 0.0) for p in partials])
         sides = np.array([self._numbers[str(p.open[-1])] for p in partials])

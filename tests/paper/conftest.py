@@ -14,7 +14,6 @@ from lgf.paper.flow.predictor_training import train_predictor
 from lgf.paper.training import denoiser as flow
 from lgf.paper.training.autoencoder import autoencoder_loss, new_autoencoder
 from lgf.paper.training.trained_weights import arrays, to_denoiser
-from lgf.settings.flow import PredictorSettings
 
 SMALL = """
 template: explicit
@@ -71,9 +70,7 @@ def small() -> Small:
             denoiser, lambda rows: flow.flow_loss(denoiser, flow.shuffled(layout, x1[rows])), len(x1), 256, 250, 4e-3
         )
         second = np.array(["u'" in spell(grammar, d) for d in unpad(grammar, derivations)])
-    predictor = train_predictor(
-        new_predictor(layout, 2, seed=0, width=64), tokens, second, 0, PredictorSettings(steps=400, batch=256)
-    )
+    predictor = train_predictor(new_predictor(layout, 2, seed=0, width=64), tokens, second, 0, 800)
     return Small(grammar, derivations, autoencoder, settings, tokens, second, to_denoiser(denoiser), predictor)
 
 

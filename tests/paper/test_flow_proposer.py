@@ -92,7 +92,7 @@ def test_stability_guides_towards_what_is_known(bundle, stage):
         judged.add(replace(candidate, stability=Stability(verdict, "")))
     shares = []
     for known in (True, None, False):
-        settings = FlowSettings(renoised=0.0, guided=False, screening=1, temperature=0.5, growth=1.0)
+        settings = FlowSettings(renoised=0.0, guided=False, screening=1, growth=1.0)
         proposer = FlowProposer(bundle, [replace(language, stable=known)], 0, settings)
         for _ in range(6):
             proposer.tell(judged)

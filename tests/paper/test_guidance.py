@@ -10,7 +10,7 @@ from lgf.paper.flow.predictor import new_predictor, predict
 from lgf.paper.flow.predictor_training import train_predictor
 from lgf.paper.flow.sampling import sample
 from lgf.paper.layout import Layout
-from lgf.settings.flow import PredictorSettings, SamplingSettings
+from lgf.settings.flow import SamplingSettings
 
 
 def share_with_velocity(small, tokens):
@@ -37,7 +37,7 @@ def test_a_guide_towards_at_least_as_good_gives_more_of_the_good(small, settings
     lengths = np.array([len(d) for d in unpad(small.grammar, small.derivations)], float)
     scores = (lengths - lengths.mean()) / lengths.std()
     new = new_predictor(small.autoencoder.layout, 0, seed=0, width=64)
-    predictor = train_predictor(new, small.tokens, scores, 0, PredictorSettings(steps=300, batch=256))
+    predictor = train_predictor(new, small.tokens, scores, 0, 600)
     shortest = np.quantile(lengths, 0.2)
     guides = [Guide(predictor, float(np.quantile(scores, 0.2)))]
     shares = []
@@ -54,9 +54,8 @@ def test_taylor_agrees_with_the_exact_ratio_of_a_score_that_many_tokens_add_up_t
     rng = np.random.default_rng(0)
     tokens = rng.integers(9, size=(3000, 68))
     score = (rng.standard_normal((68, 9))[np.arange(68), tokens]).sum(1) / np.sqrt(68)
-    settings = PredictorSettings(steps=200, batch=256, learning_rate=2e-3)
-    order = train_predictor(new_predictor(layout, 2, seed=0, width=64), tokens, score > 0, 0, settings)
-    objective = train_predictor(new_predictor(layout, 0, seed=0, width=64), tokens, score, 0, settings)
+    order = train_predictor(new_predictor(layout, 2, seed=0, width=64), tokens, score > 0, 0, 400)
+    objective = train_predictor(new_predictor(layout, 0, seed=0, width=64), tokens, score, 0, 400)
     assert np.corrcoef(predict(objective, tokens), score)[0, 1] > 0.8
     t = rng.random(40, dtype=np.float32)
     x = noised(layout, tokens[:40], t, rng)
@@ -116,9 +115,7 @@ def test_a_continuous_predictor_learns_mean_and_spread(layout):
     rng = np.random.default_rng(0)
     tokens = rng.integers(9, size=(3000, layout.tokens))
     y = (tokens == 4).sum(1) - (tokens == 0).sum(1) + 0.1 * rng.standard_normal(3000)
-    model = train_predictor(
-        new_predictor(layout, 0, seed=0, width=64), tokens, y, 0, PredictorSettings(steps=200, batch=256)
-    )
+    model = train_predictor(new_predictor(layout, 0, seed=0, width=64), tokens, y, 0, 400)
     assert np.corrcoef(predict(model, tokens), y)[0, 1] > 0.9
     clean, noisy = model.sigma(np.array([1.0, 0.0])).tolist()
     assert clean < noisy
@@ -127,8 +124,8 @@ def test_a_continuous_predictor_learns_mean_and_spread(layout):
 
 def test_training_goes_on_from_where_it_was_and_leaves_the_old_one(small):
     before = {name: value.copy() for name, value in small.predictor.weights.items()}
-    once = train_predictor(small.predictor, small.tokens, small.second_order, 1, PredictorSettings(steps=5))
-    again = train_predictor(small.predictor, small.tokens, small.second_order, 1, PredictorSettings(steps=5))
+    once = train_predictor(small.predictor, small.tokens, small.second_order, 1, 5)
+    again = train_predictor(small.predictor, small.tokens, small.second_order, 1, 5)
     assert all((once.weights[name] == again.weights[name]).all() for name in before)
     assert all((small.predictor.weights[name] == value).all() for name, value in before.items())
     accuracy = (predict(once, small.tokens).argmax(1) == small.second_order).mean()

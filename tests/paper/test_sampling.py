@@ -59,19 +59,19 @@ def empirical(tokens):
 
 @pytest.mark.parametrize("eta", [0.0, 1.5])
 def test_the_chain_ends_in_the_exact_joint_distribution(eta):
-    settings = SamplingSettings(steps=120, eta=eta, batch=8_000)
+    settings = SamplingSettings(steps=120, eta=eta)
     tokens = sample(ExactDenoiser(), 8_000, seed=1, settings=settings)
     assert np.abs(empirical(tokens) - JOINT).max() < 0.02
 
 
 def test_one_token_after_the_other_gives_the_exact_joint_distribution():
-    tokens = sample(ExactDenoiser(), 8_000, seed=1, settings=SamplingSettings(batch=8_000))
+    tokens = sample(ExactDenoiser(), 8_000, seed=1)
     assert np.abs(empirical(tokens) - JOINT).max() < 0.02
 
 
 @pytest.mark.parametrize(("steps", "eta"), [(None, 0.0), (60, 0.0), (60, 1.5), (100, 10.0)])
 def test_guided_by_the_exact_predictor_the_chain_ends_in_the_exact_conditional(steps, eta):
-    settings = SamplingSettings(steps, eta, batch=8_000)
+    settings = SamplingSettings(steps, eta)
     tokens = sample(ExactDenoiser(), 8_000, 1, [Guide(ExactPredictor(), 1)], settings)
     expected = JOINT * LIKES / (JOINT * LIKES).sum()
     assert np.abs(expected - JOINT).max() > 0.15
@@ -79,7 +79,7 @@ def test_guided_by_the_exact_predictor_the_chain_ends_in_the_exact_conditional(s
 
 
 def test_much_stochasticity_keeps_the_distribution():
-    tokens = sample(ExactDenoiser(), 8_000, 1, settings=SamplingSettings(100, 10.0, batch=8_000))
+    tokens = sample(ExactDenoiser(), 8_000, 1, settings=SamplingSettings(100, 10.0))
     assert np.abs(empirical(tokens) - JOINT).max() < 0.02
 
 
@@ -95,7 +95,7 @@ def test_rows_may_have_different_numbers_of_masked_tokens():
 def test_resampling_draws_from_the_conditional_and_keeps_the_rest():
     tokens = np.tile([0, 1], (20_000, 1))
     masked = np.tile([True, False], (20_000, 1))
-    drawn = resample(ExactDenoiser(), tokens, masked, seed=2, settings=SamplingSettings(batch=20_000))
+    drawn = resample(ExactDenoiser(), tokens, masked, seed=2)
     assert (drawn[:, 1] == 1).all()
     expected = JOINT[:, 1] / JOINT[:, 1].sum()
     np.testing.assert_allclose(np.bincount(drawn[:, 0], minlength=3) / 20_000, expected, atol=0.012)

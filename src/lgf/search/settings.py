@@ -16,7 +16,7 @@ from lgf.search.proposers.hidden import HiddenSettings
 from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import SelectionSettings
 from lgf.search.varying import VaryingSettings
-from lgf.settings.flow import ConditionalSettings, FlowSettings, PredictorSettings, SamplingSettings
+from lgf.settings.flow import ConditionalSettings, FlowSettings, SamplingSettings
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 
 
@@ -106,7 +106,7 @@ PAPER = DiscoverySettings(
     conditional=ConditionalSettings(iterations=0),
     # As in the paper: samples from pure noise, guided at every step, no screening, no renoising.
     flow=FlowSettings(
-        static=True, renoised=0.0, screening=1, growth=1.0, predictors=PredictorSettings(steps=200),
+        static=True, renoised=0.0, screening=1, growth=1.0, predictor_steps=200,
         sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
     ),
     selection=SelectionSettings(n_finalists=6),

@@ -19,7 +19,7 @@ from lgf.language.language import Language
 from lgf.paper.autoencoder.autoencoder import decode, encode
 from lgf.paper.bundle import ModelBundle, load_bundle
 from lgf.paper.corpus import HIGHEST_ORDER
-from lgf.paper.flow.guidance import Guide
+from lgf.paper.flow.guidance import STATIC_TEMPERATURE, Guide
 from lgf.paper.flow.predictor import new_predictor, predict
 from lgf.paper.flow.predictor_training import train_predictor
 from lgf.paper.flow.sampling import resample
@@ -28,6 +28,16 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.basic import DeferredProposer, Proposer, propose
 from lgf.settings.flow import FlowSettings
 from lgf.threads import one_blas_thread
+
+_WHOLE_SUMMANDS = 0.5  # share of renoised rows that lose whole summands instead of single tokens
+_SECOND_SUMMAND = 0.3  # share of these that lose a second one
+_NOISE = 0.2, 0.6  # the share of single tokens that a row loses is drawn between these two
+_BATCH = 40  # least number of proposals made at a time
+_UNSCREENED = 0.15  # share passed at random
+_ELITE = 50
+_ELITE_DECAY = 4.0  # candidates are drawn by rank, with mean rank _ELITE / _ELITE_DECAY
+_QUANTILE = 0.07  # the target is to be as good as this share of the evaluated candidates
+_LEAST = 100  # evaluations before the predictors are used
 
 
 class FlowProposer:
@@ -61,10 +71,10 @@ class FlowProposer:
         coded = [(c, codes) for c in ranked if (codes := self._codes[c.skeleton.structure]) is not None]
         self._elites = {}
         for language in self._languages:
-            rows = [codes for c, codes in coded if c.skeleton.frame == language.frame][: self._settings.elite]
+            rows = [codes for c, codes in coded if c.skeleton.frame == language.frame][:_ELITE]
             if rows:
                 self._elites[language.frame] = np.array(rows)
-        if len(coded) < max(self._settings.least, self._settings.growth * self._learned):
+        if len(coded) < max(_LEAST, self._settings.growth * self._learned):
             return
         self._learned = len(coded)
         self._queue = []  # sampled with the former predictors
@@ -75,22 +85,26 @@ class FlowProposer:
         scores = ndtri((_ranks(values) - 0.5) / len(values))
         seed = int(self._rng.integers(2**31))
         if self._settings.guided:
-            self._objective = train_predictor(self._objective, tokens, scores, seed, self._settings.predictors)
-            self._target = float(np.quantile(scores, self._settings.quantile))
+            self._objective = train_predictor(self._objective, tokens, scores, seed, self._settings.predictor_steps)
+            self._target = float(np.quantile(scores, _QUANTILE))
         known = self._languages[0].stable
         if self._settings.stability and known is not None:
             assessed = [(codes, c.stability.kind) for c, codes in coded if c.stability is not None]
             agrees = np.array([not verdict.contradicts(known) for _, verdict in assessed], int)
-            self._stability_learned = len(assessed) >= self._settings.least and 0 < agrees.mean() < 1
+            self._stability_learned = len(assessed) >= _LEAST and 0 < agrees.mean() < 1
             if self._stability_learned:
                 self._stability = train_predictor(
-                    self._stability, np.array([codes for codes, _ in assessed]), agrees, seed, self._settings.predictors
+                    self._stability,
+                    np.array([codes for codes, _ in assessed]),
+                    agrees,
+                    seed,
+                    self._settings.predictor_steps,
                 )
 
     def ask(self, n: int) -> list[Proposal]:
         """About n proposals. They are sampled in large batches, which is cheaper, and the rest is queued."""
         if len(self._queue) < n:
-            share = -(-max(n, self._settings.batch) // len(self._languages))
+            share = -(-max(n, _BATCH) // len(self._languages))
             with one_blas_thread():  # so that sums and samples are reproducible
                 parts = [[(language, d) for d in self._ask(language, share)] for language in self._languages]
             self._queue += [p for together in zip_longest(*parts) for p in together if p is not None]
@@ -120,13 +134,13 @@ class FlowProposer:
         if self._settings.static:
             static = self._bundle.predictors
             if "order" in static:
-                guides.append(Guide(static["order"], language.frame.orders[0], self._settings.static_temperature))
+                guides.append(Guide(static["order"], language.frame.orders[0], STATIC_TEMPERATURE))
             if "forced" in static:
-                guides.append(Guide(static["forced"], int(language.forced), self._settings.static_temperature))
+                guides.append(Guide(static["forced"], int(language.forced), STATIC_TEMPERATURE))
         if objective and self._target is not None and self._settings.guided:
-            guides.append(Guide(self._objective, self._target, self._settings.temperature))
+            guides.append(Guide(self._objective, self._target))
         if self._stability_learned:
-            guides.append(Guide(self._stability, 1, self._settings.temperature))
+            guides.append(Guide(self._stability, 1))
         return guides
 
     def _noised(self, elites: np.ndarray | None, renoised: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -134,30 +148,26 @@ class FlowProposer:
 
         Better elites are drawn more often.
         """
-        settings, blocks = self._settings, self._bundle.denoiser.layout.blocks()
+        blocks = self._bundle.denoiser.layout.blocks()
         tokens, masks = np.zeros((n, len(blocks)), int), np.ones((n, len(blocks)), bool)
         if elites is None or renoised == 0:
             return tokens, masks
-        rows = np.minimum(
-            self._rng.exponential(len(elites) / settings.elite_decay, renoised).astype(int), len(elites) - 1
-        )
+        rows = np.minimum(self._rng.exponential(len(elites) / _ELITE_DECAY, renoised).astype(int), len(elites) - 1)
         tokens[:renoised] = elites[rows]
         slots = blocks.max() + 1 if (blocks != HEADER).any() else 0
-        single = self._rng.random((renoised, len(blocks))) < self._rng.uniform(
-            settings.least_noise, settings.most_noise, (renoised, 1)
-        )
+        single = self._rng.random((renoised, len(blocks))) < self._rng.uniform(*_NOISE, (renoised, 1))
         masks[:renoised] = single
         if slots:
             chosen = self._rng.integers(slots, size=(renoised, 1))
-            also = self._rng.random((renoised, 1)) < settings.second_summand
+            also = self._rng.random((renoised, 1)) < _SECOND_SUMMAND
             second = self._rng.integers(slots, size=(renoised, 1))
             whole = (blocks == chosen) | (also & (blocks == second))
-            masks[:renoised] = np.where(self._rng.random((renoised, 1)) < settings.whole_summands, whole, single)
+            masks[:renoised] = np.where(self._rng.random((renoised, 1)) < _WHOLE_SUMMANDS, whole, single)
         return tokens, masks
 
     def _screen(self, tokens: np.ndarray, n: int) -> np.ndarray:
         """The selected rows: the predictor's best, and some at random."""
-        by_chance = int(self._settings.unscreened * n)
+        by_chance = int(_UNSCREENED * n)
         ranking = np.argsort(predict(self._objective, tokens), kind="stable")
         best, rest = ranking[: n - by_chance], ranking[n - by_chance :]
         return np.concatenate([best, self._rng.permutation(rest)[:by_chance]])

@@ -8,27 +8,22 @@ from numpy.typing import ArrayLike, NDArray
 from lgf.paper.flow.denoiser import noised
 from lgf.paper.flow.predictor import LEAST_LOG_SIGMA, Predictor
 from lgf.paper.layers import Array
-from lgf.settings.flow import PredictorSettings
 
-DEFAULTS = PredictorSettings()
+BATCH = 128
+LEARNING_RATE = 3e-3
+WEIGHT_DECAY = 1e-2
 MOMENTS = (0.9, 0.999)
 EPSILON = 1e-8
 
 
-def train_predictor(
-    predictor: Predictor,
-    tokens: ArrayLike,
-    y: ArrayLike,
-    seed: int,
-    settings: PredictorSettings = DEFAULTS,
-) -> Predictor:
-    """The predictor, trained further on tokens [n, D] and their labels [n]."""
+def train_predictor(predictor: Predictor, tokens: ArrayLike, y: ArrayLike, seed: int, steps: int) -> Predictor:
+    """The predictor, trained further on tokens [n, D] and their labels [n], in so many steps."""
     rng = np.random.default_rng(seed)
     x1 = np.asarray(tokens)
     labels = np.asarray(y, dtype=np.int64 if predictor.classes else np.float32)
-    optimiser = AdamW(predictor.weights, settings.learning_rate, settings.weight_decay)
-    for _ in range(settings.steps):
-        rows = rng.integers(len(x1), size=min(settings.batch, len(x1)))
+    optimiser = AdamW(predictor.weights, LEARNING_RATE, WEIGHT_DECAY)
+    for _ in range(steps):
+        rows = rng.integers(len(x1), size=min(BATCH, len(x1)))
         t = rng.random(len(rows), dtype=np.float32)
         x = noised(predictor.layout, x1[rows], t, rng)
         optimiser.step(loss_slopes(predictor.with_weights(optimiser.weights), x, t, labels[rows])[1])

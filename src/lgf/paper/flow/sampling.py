@@ -17,6 +17,7 @@ FINE = 100  # default number of steps for a chain that needs time steps
 _MARGIN = np.float32(1.0001)  # for rounding, in the probability to leave the mask
 
 DEFAULTS = SamplingSettings()
+ROWS = 500  # sampled at a time
 Tokens = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -62,8 +63,8 @@ def resample(
     chain = _Chain(denoiser, guides, settings, rng)
     final = settings.eta == 0  # a token that was drawn does not change again
     walk = _walk if not final else _unmask if settings.steps is None else _unmask_in_steps
-    for begin in range(0, len(x), settings.batch):
-        rows = slice(begin, begin + settings.batch)
+    for begin in range(0, len(x), ROWS):
+        rows = slice(begin, begin + ROWS)
         x[rows] = walk(chain, x[rows], ~hidden[rows], start[rows])
     return x.astype(np.int8)
 

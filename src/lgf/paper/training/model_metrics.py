@@ -12,9 +12,8 @@ from lgf.paper.autoencoder.autoencoder import Autoencoder, decode
 from lgf.paper.autoencoder.metrics import behavioural_correlation, edits, exact_share, nearest
 from lgf.paper.bundle import ModelBundle
 from lgf.paper.corpus import Corpus
-from lgf.paper.flow.guidance import Guide
+from lgf.paper.flow.guidance import STATIC_TEMPERATURE, Guide
 from lgf.paper.flow.sampling import sample
-from lgf.settings.flow import FlowSettings
 
 DRAWN = 1000
 COMPARED = 1000
@@ -79,10 +78,9 @@ def _guided(bundle: ModelBundle) -> dict[str, float]:
     """The share of samples guided to an order that have it."""
     if "order" not in bundle.predictors:
         return {}
-    temperature = FlowSettings().static_temperature
-    result = {"guide_temperature": temperature}
+    result = {"guide_temperature": STATIC_TEMPERATURE}
     for order in (1, 2):
-        guides = [Guide(bundle.predictors["order"], order, temperature)]
+        guides = [Guide(bundle.predictors["order"], order, STATIC_TEMPERATURE)]
         tokens = sample(bundle.denoiser, DRAWN // 2, bundle.seed + order, guides)
         skeletons = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
         result[f"guided_to_order_{order}"] = sum(s is not None and s.frame.orders[0] == order for s in skeletons) / len(
