@@ -99,7 +99,7 @@ def resumed_corpus():
     Path("recipe.toml").write_text('name = "small"\ngrammar = "small.grammar"\nseed = 1\n[corpus]\nsize = 10\n')
     Path("small.grammar").write_text("template: explicit\nsummand: T\nS -> T\nT -> C*u | C*u^2 | C*u^3 | C*t | C*u*t\n")
     corpus = Corpus(
-        np.zeros((1, 40), np.int16), np.ones(1, np.int8), np.ones(1, bool), np.zeros(1, bool),
+        np.zeros((1, 40), np.int16), np.ones(1, np.int8), np.zeros(1, bool),
         np.zeros((1, 256), np.float32),
         {"seed": 0, "size": 1, "fingerprint": load_grammar("small.grammar").fingerprint, "grammar": "small"},
     )  # fmt: skip
@@ -109,7 +109,7 @@ def resumed_corpus():
 
 def of_another_grammar(change):
     corpus = Corpus(
-        np.zeros((2, 40), np.int16), np.ones(2, np.int8), np.ones(2, bool), np.zeros(2, bool),
+        np.zeros((2, 40), np.int16), np.ones(2, np.int8), np.zeros(2, bool),
         np.zeros((2, 256), np.float32), {"seed": 0, "size": 2, "fingerprint": "0", "grammar": "other"} | change,
     )  # fmt: skip
     corpus.save("corpus")
