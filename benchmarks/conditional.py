@@ -32,11 +32,12 @@ from lgf.expression.tree import summands as terms
 from lgf.fit.target import Target
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import Derivation, bits, load_grammar, spell, split_rules
+from lgf.grammar.blocks import summand_symbols
 from lgf.language.cheapest_derivation import cheapest, encode
 from lgf.language.language import Language, make_language
 from lgf.language.projections import Projections, project
 from lgf.language.sentence_order import spoken
-from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
+from lgf.language.term_dictionary import parts_of, term_dictionary
 from lgf.language.term_table import summand_group, term_table
 from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover

@@ -13,7 +13,6 @@ from lgf.grammar import (
     enumerate_derivations,
     extent,
     load_grammar,
-    parse,
     restrict,
     sample,
     spell,
@@ -21,6 +20,7 @@ from lgf.grammar import (
 )
 from lgf.language.system_language import unrestricted
 from lgf.paper.derivations.block_decoding import decode_blocks
+from lgf.paper.derivations.parsing import parse
 
 GRAMMARS = ("b1", "b2", "b3", "standard")
 FRAMES = {

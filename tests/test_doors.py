@@ -184,7 +184,7 @@ def test_a_recipe_that_is_none_gives_a_sentence(content, tmp_path):
     ],
 )
 def test_a_bundle_of_odd_sizes_gives_a_sentence(change, tmp_path):
-    with_weights = files("lgf").joinpath("models", "b1")
+    with_weights = files("lgf").joinpath("models", "b2")
     facts = json.loads(with_weights.joinpath("model.json").read_text(encoding="utf-8"))
     change(facts)
     (tmp_path / "model.json").write_text(json.dumps(facts))

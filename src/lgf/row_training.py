@@ -6,7 +6,6 @@ Systems are made in chunks, each a file. A chunk depends only on the seed and it
 """
 
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +24,7 @@ from lgf.search.systems.row_evidence import N_FEATURES, RowEvidence
 from lgf.search.systems.row_ranking import RowRanking, save_row_ranking
 from lgf.search.systems.term_grid import make_term_grid
 from lgf.smoothing.complete import complete
+from lgf.training.chunks import made_in_chunks
 from lgf.training.progress import Progress
 from lgf.training.recipe import RowRecipe
 from lgf.training.stage_times import FILE, StageTimes
@@ -62,10 +62,7 @@ def train_rows(
 
     Intermediate files are in `out`/work. With `resume` the training continues from the chunks there.
     """
-    try:
-        grammar = load_grammar(recipe.grammar)
-    except FileNotFoundError as error:
-        raise LgfError(str(error)) from error
+    grammar = load_grammar(recipe.grammar)
     if grammar.template != "system":
         raise LgfError(f"grammar {quoted(grammar.name)} is not one of systems; leave the table [rows] out.")
     work = Path(out) / "work"
@@ -95,36 +92,14 @@ def _simulated(
     grammar: Grammar, recipe: RowRecipe, work: Path, times: StageTimes, progress: Callable[[Progress], None] | None
 ) -> RowExamples:
     """The examples of the recipe's systems; those that were made before are read."""
-    systems = recipe.rows.systems
-    folder = work / "rows"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{number:05d}.npz" for number in range(-(-systems // _CHUNK))]
-    begun, made = time.monotonic(), 0
-    for number, file in enumerate(files):
-        if file.is_file():
-            continue
+
+    def chunk(number: int, size: int) -> dict[str, np.ndarray]:
         rng = np.random.default_rng([recipe.seed, 13, number])
-        size = min(_CHUNK, systems - number * _CHUNK)
         with times.stage("systems"):
             parts = [_examples(simulate_system(grammar, rng), grammar) for _ in range(size)]
-            _save(file, _joined(parts))
-        made += 1
-        if progress is not None:
-            left = (time.monotonic() - begun) / made * (len(files) - number - 1)
-            done = min((number + 1) * _CHUNK, systems)
-            progress(Progress("systems", done, systems, None, None, None, left))
-    parts = []
-    for file in files:
-        with np.load(file) as stored:
-            parts.append(RowExamples(**{name: stored[name] for name in RowExamples._fields}))
-    return _joined(parts)
+        return _joined(parts)._asdict()
 
-
-def _save(file: Path, examples: RowExamples) -> None:
-    """Writes the examples, to a second file first, so that an interruption leaves none that is broken."""
-    part = file.with_suffix(".part.npz")
-    np.savez(part, **examples._asdict())
-    part.replace(file)
+    return RowExamples(**made_in_chunks("systems", work / "rows", recipe.rows.systems, _CHUNK, chunk, progress))
 
 
 def _joined(parts: list[RowExamples]) -> RowExamples:

@@ -9,9 +9,8 @@ from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.constants import fit_constants
-from lgf.fit.settings import FitMethod, FitSettings, make_fitting
+from lgf.fit.settings import FitMethod, FitSettings
 from lgf.fit.target_assembly import make_target
-from lgf.fit.trajectory_stage import on_window, simplex_on_record
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
@@ -141,23 +140,6 @@ def test_nelder_mead_equals_scipy_on_the_same_function(logistic):
     first = minimize(loss, [1.0, 1.0], method="Nelder-Mead", options={"maxiter": 50, "fatol": 0.1, "xatol": 0.5})
     second = minimize(loss, first.x, method="Nelder-Mead", options={"maxiter": 250, "fatol": 0.001, "xatol": 0.1})
     np.testing.assert_allclose(ours.values, second.x, rtol=1e-2, atol=1e-2)
-
-
-@pytest.mark.parametrize("text", ["u' = C*u + C*u^2", "u' = C*u + C*u^2 + C*sin(C*u) + C*exp(C*u)", "u' = C*u^3 + C"])
-def test_the_compiled_simplex_takes_the_steps_of_scipy(logistic, text):
-    fitting = make_fitting(Skeleton.read(text), logistic, FitSettings(method=FitMethod.NELDER_MEAD))
-    start = np.ones(fitting.layout.n_free)
-
-    def loss(x):
-        return on_window(fitting, x[None, :], 1.0, fitting.settings.rtol, -1.0, 0).loss
-
-    for iterations in (1, 2, 5, 20, 60):
-        options = {"maxiter": iterations, "fatol": 1e-3, "xatol": 1e-2}
-        theirs = minimize(loss, start, method="Nelder-Mead", options=options)
-        x, least, solves = simplex_on_record(fitting, start, iterations, 1e-2, 1e-3)
-        np.testing.assert_array_equal(x, theirs.x)
-        assert least == theirs.fun
-        assert solves >= theirs.nfev
 
 
 def test_nelder_mead_goes_on_from_a_start(logistic):

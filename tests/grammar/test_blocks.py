@@ -16,7 +16,6 @@ from lgf.grammar import (
     load_grammar,
     mentions,
     pad,
-    parse,
     read_grammar,
     restrict,
     sample,
@@ -25,6 +24,7 @@ from lgf.grammar import (
     unpad,
 )
 from lgf.paper.derivations.block_decoding import decode_blocks, possible_counts
+from lgf.paper.derivations.parsing import parse
 
 QUIET = settings(deadline=None, derandomize=True, max_examples=40)
 GRAMMARS = {name: load_grammar(name) for name in grammar_names()}

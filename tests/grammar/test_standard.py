@@ -16,7 +16,6 @@ from lgf.grammar import (
     join,
     load_grammar,
     mentions,
-    parse,
     restrict,
     sample,
     spell,
@@ -25,6 +24,7 @@ from lgf.grammar import (
 from lgf.grammar.tables import tables
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.sentences import grammar_frame, skeleton_of
+from lgf.paper.derivations.parsing import parse
 
 STANDARD = load_grammar("standard")
 OF_0_1 = "78cfa18cecb4ca15"  # the fingerprint of version 0.1, whose rules were for orders 1 and 2

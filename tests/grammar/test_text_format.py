@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lgf.errors import LgfError
 from lgf.grammar import Grammar, GrammarError, Rule, grammar_names, load_grammar, read_grammar
 
 QUIET = settings(deadline=None, derandomize=True, max_examples=150)
@@ -91,7 +92,7 @@ def test_loads_from_a_path(tmp_path):
     path.write_text("template: explicit\nS -> w", encoding="utf-8")
     with pytest.raises(GrammarError, match=r"^mine\.grammar, line 2"):
         load_grammar(path)
-    with pytest.raises(FileNotFoundError, match=r"'nowhere'.*b1, .*standard"):
+    with pytest.raises(LgfError, match=r"'nowhere'.*b1, .*standard"):
         load_grammar("nowhere")
 
 

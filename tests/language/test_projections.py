@@ -197,7 +197,8 @@ def test_projections_subtracted_from_rows(k):
 
 def test_groups_of_headers_and_summands():
     from lgf.expression.print import plain
-    from lgf.grammar import parse, split_rules
+    from lgf.grammar import split_rules
+    from lgf.paper.derivations.parsing import parse
 
     grammar = load_grammar("standard")
     table = term_table(grammar)

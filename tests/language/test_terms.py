@@ -11,9 +11,10 @@ from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import mul, number, summands
 from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, sample, spell
+from lgf.grammar.blocks import summand_symbols
 from lgf.language.cheapest_derivation import encode, encoding
 from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
-from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
+from lgf.language.term_dictionary import parts_of, term_dictionary
 
 STANDARD = load_grammar("standard")
 CASES = [(1, False), (1, True), (2, False), (2, True)]

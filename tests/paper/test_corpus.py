@@ -3,10 +3,12 @@ import json
 import numpy as np
 import pytest
 
-from lgf.grammar import load_grammar, parse, read_grammar, spell, unpad
+from lgf.errors import LgfError
+from lgf.grammar import load_grammar, read_grammar, spell, unpad
 from lgf.language.sentences import grammar_frame, skeleton_of
 from lgf.paper.behavioural_distance import behaviour, behavioural_distance
 from lgf.paper.corpus import BEHAVIOUR_SIZE, Corpus, make_corpus, project
+from lgf.paper.derivations.parsing import parse
 
 SIZE = 150
 ARRAYS = ("derivations", "order", "forced", "behaviour")
@@ -112,7 +114,7 @@ def test_saved_and_loaded(tmp_path, made):
 
 def test_complaints(tmp_path):
     grammar = load_grammar("b3")
-    with pytest.raises(FileNotFoundError, match="holds no complete corpus"):
+    with pytest.raises(LgfError, match="holds no complete corpus"):
         Corpus.load(tmp_path)
     make_corpus(grammar, 5, seed=0).save(tmp_path)
     with pytest.raises(ValueError, match=r"belongs to grammar 'b3'.*not to 'b1'"):

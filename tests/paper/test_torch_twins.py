@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.paper import torch_predictor
 from torch.nn import functional
 
 from lgf.grammar import load_grammar, pad, sample
@@ -14,9 +15,8 @@ from lgf.paper.flow.predictor import Predictor, new_predictor, predictor_shapes
 from lgf.paper.flow.predictor_training import AdamW, loss_slopes
 from lgf.paper.layout import Layout
 from lgf.paper.training import denoiser as flow
-from lgf.paper.training import predictor
 from lgf.paper.training.autoencoder import new_autoencoder
-from lgf.paper.training.trained_weights import arrays, to_denoiser, to_predictor
+from lgf.paper.training.trained_weights import arrays, to_denoiser
 from lgf.trained.folders import model_names
 
 LAYOUTS = [Layout(4, 3, 5), Layout(0, 3, 5), Layout(8)]
@@ -34,8 +34,8 @@ def loaded(module, weights):
     return module.eval()
 
 
-def twin(numbers: Predictor) -> predictor.Predictor:
-    module = predictor.Predictor(numbers.layout, numbers.classes, numbers.width)
+def twin(numbers: Predictor) -> torch_predictor.Predictor:
+    module = torch_predictor.Predictor(numbers.layout, numbers.classes, numbers.width)
     return loaded(module, numbers.weights)
 
 
@@ -111,8 +111,8 @@ def test_autoencoders_are_equal(name, architecture):
 @pytest.mark.parametrize("classes", [0, 3])
 def test_predictors_and_their_taylor_ratios_are_equal(layout, classes):
     torch.manual_seed(0)
-    module = predictor.Predictor(layout, classes, width=24)
-    numbers = to_predictor(module)
+    module = torch_predictor.Predictor(layout, classes, width=24)
+    numbers = Predictor(layout, classes, 24, arrays(module))
     assert predictor_shapes(layout, classes, 24) == {name: value.shape for name, value in numbers.weights.items()}
     x, t = tokens_and_times(layout, 30)
     rows, times = hot(layout, x).requires_grad_(), torch.from_numpy(t)

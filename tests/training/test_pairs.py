@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from lgf.grammar import load_grammar
-from lgf.training.examples import load_examples, make_examples, save_examples
+from lgf.training.chunks import made_in_chunks
+from lgf.training.examples import make_examples
 from lgf.training.pairs import PairMaker, PairRecipe
 
 
@@ -21,10 +22,10 @@ def test_a_chunk_depends_on_seed_and_number_only(grammar, tmp_path):
     other = maker.chunk(2, 60)
     assert not np.array_equal(one.records.window[:10], other.records.window[:10])
     examples = make_examples(grammar, one, 3)
-    file = tmp_path / "0.npz"
-    save_examples(file, examples)
-    assert np.array_equal(load_examples([file]).features, examples.features)
-    assert [p.name for p in tmp_path.iterdir()] == ["0.npz"]
+    for _ in range(2):
+        stored = made_in_chunks("pairs", tmp_path, 60, 60, lambda number, size: vars(examples))
+        assert np.array_equal(stored["features"], examples.features)
+        assert [p.name for p in tmp_path.iterdir()] == ["00000.npz"]
 
 
 def test_the_pairs_of_a_seed_remain_the_same(grammar):

@@ -18,6 +18,7 @@ from lgf.expression.frame import Variable
 from lgf.solver.forcing import Forcing
 
 Severity = Literal["error", "warning", "note"]
+_Found = tuple[str, Severity, str]  # kind, severity and sentence
 
 _NINES = re.compile(r"-?99+(\.9+)?")
 
@@ -50,9 +51,9 @@ def check(problem: Problem) -> tuple[Finding, ...]:
     """The findings on the data of this problem, errors first."""
     by_kind: dict[tuple[str, Severity], list[tuple[str, str]]] = {}
     for number, observation in enumerate(problem.observations):
-        for kind, finding in _observation_findings(observation, problem.signals(number), problem):
+        for kind, severity, sentence in _observation_findings(observation, problem.signals(number), problem):
             name = observation.name or f"experiment {number + 1}"
-            by_kind.setdefault((kind, finding.severity), []).append((finding.sentence, name))
+            by_kind.setdefault((kind, severity), []).append((sentence, name))
     findings = [*_problem_findings(problem)]
     for (_, severity), occurrences in by_kind.items():
         where = "" if len(problem.observations) == 1 else f" ({_where(occurrences)})"
@@ -109,68 +110,60 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _observation_findings(
-    observation: Observation, signals: dict[str, Forcing], problem: Problem
-) -> Iterator[tuple[str, Finding]]:
-    """(kind, finding) for one experiment."""
+def _observation_findings(observation: Observation, signals: dict[str, Forcing], problem: Problem) -> Iterator[_Found]:
+    """What is found in one experiment."""
     if problem.forced and not signals:
-        yield "forcing", Finding("error", "The system is said to be forced but no forcing is given; give one.")
+        yield "forcing", "error", "The system is said to be forced but no forcing is given; give one."
     for name in problem.inputs if signals else ():
         if name not in signals:
-            yield f"{name} given", Finding("error", f"The forcing {name} is not given; give it in every experiment.")
+            yield f"{name} given", "error", f"The forcing {name} is not given; give it in every experiment."
     for name, forcing in signals.items():
         yield from _forcing_findings(observation, name, forcing)
     steps = np.diff(observation.t)
     usual = float(np.median(steps))
     if np.ptp(steps) > 0.05 * usual:
-        yield "irregular", Finding("note", "Samples are not equally spaced in time; this is taken into account.")
+        yield "irregular", "note", "Samples are not equally spaced in time; this is taken into account."
     for variable, column in zip(observation.columns, observation.values.T, strict=True):
         present = ~np.isnan(column)
         t, y = observation.t[present], column[present]
         name = str(variable)
-        for kind, finding in _column_findings(name, t, y, usual, signals):
-            yield f"{name} {kind}", finding
+        for kind, severity, sentence in _column_findings(name, t, y, usual, signals):
+            yield f"{name} {kind}", severity, sentence
         missing = int(np.count_nonzero(~present))
         if missing:
             is_or_are = "is" if missing == 1 else "are"
             sentence = f"{missing} of {len(column)} samples of {name} {is_or_are} missing."
-            yield f"{name} missing", Finding("note", sentence)
+            yield f"{name} missing", "note", sentence
     for variable, given, measured in contradicted_initial(observation):
         yield (
             f"{variable} start",
-            Finding(
-                "warning",
-                f"The initial state gives {variable} = {given:.6g}, but its first sample is {measured:.6g}; correct "
-                "the value, or leave it out to have it fitted.",
-            ),
+            "warning",
+            f"The initial state gives {variable} = {given:.6g}, but its first sample is {measured:.6g}; correct "
+            "the value, or leave it out to have it fitted.",
         )
     known = {Variable.read(row).name for row in problem.knowledge.known or ()}
     for state, rate in derivative_pairs(observation):
         if state not in known:
             yield (
                 f"{rate} rate of {state}",
-                Finding(
-                    "note",
-                    f'{rate} looks like the derivative of {state}; if it is, say so: --known "{state}\' = {rate}", or '
-                    f'known={{"{state}": "{rate}"}} in Python.',
-                ),
+                "note",
+                f'{rate} looks like the derivative of {state}; if it is, say so: --known "{state}\' = {rate}", or '
+                f'known={{"{state}": "{rate}"}} in Python.',
             )
     for state in observation.states:
         lowest = min(v.derivative for v in observation.columns if v.name == state)
         if any(Variable(state, d) not in observation.initial for d in range(lowest)):
             yield (
                 f"{state} initial",
-                Finding(
-                    "note",
-                    f"Only a derivative of {state} was measured and its initial state is not given in full; give it "
-                    "if you know it.",
-                ),
+                "note",
+                f"Only a derivative of {state} was measured and its initial state is not given in full; give it "
+                "if you know it.",
             )
         if lowest > 0:
             yield from _offset_findings(observation, Variable(state, lowest))
 
 
-def _offset_findings(observation: Observation, variable: Variable) -> Iterator[tuple[str, Finding]]:
+def _offset_findings(observation: Observation, variable: Variable) -> Iterator[_Found]:
     """The mean of a measured derivative, if no bounded motion has it: that of oscillations falls with their number."""
     column = observation.column(variable)
     assert column is not None
@@ -183,52 +176,44 @@ def _offset_findings(observation: Observation, variable: Variable) -> Iterator[t
         share = 100 * abs(mean) / float(np.std(y))
         yield (
             f"{variable} offset",
-            Finding(
-                "note",
-                f"The mean of {variable} over many oscillations is {mean:.3g}, {share:.0f} % of its deviation: "
-                "an offset of the sensor? If it is, subtract it, because no equation explains it.",
-            ),
+            "note",
+            f"The mean of {variable} over many oscillations is {mean:.3g}, {share:.0f} % of its deviation: "
+            "an offset of the sensor? If it is, subtract it, because no equation explains it.",
         )
 
 
-def _forcing_findings(observation: Observation, name: str, forcing: Forcing) -> Iterator[tuple[str, Finding]]:
+def _forcing_findings(observation: Observation, name: str, forcing: Forcing) -> Iterator[_Found]:
     start, stop = observation.window
     if not forcing.covers(start, stop):
         yield (
             f"{name} window",
-            Finding(
-                "error",
-                f"The forcing {name} ({forcing.describe()}) does not cover the record from t = {start:.6g} to "
-                f"{stop:.6g}; extend it or cut the record.",
-            ),
+            "error",
+            f"The forcing {name} ({forcing.describe()}) does not cover the record from t = {start:.6g} to "
+            f"{stop:.6g}; extend it or cut the record.",
         )
         return
     values = forcing.values(observation.t)
     if not np.all(np.isfinite(values)):
         at = observation.t[~np.isfinite(values)][0]
-        yield f"{name} finite", Finding("error", f"The forcing {name} is not finite at t = {at:.6g}; correct it there.")
+        yield f"{name} finite", "error", f"The forcing {name} is not finite at t = {at:.6g}; correct it there."
     elif np.ptp(values) <= 1e-12 * max(1e-300, float(np.max(np.abs(values)))):
         yield (
             f"{name} constant",
-            Finding(
-                "warning",
-                f"The forcing {name} is constant, so its effect cannot be told from a constant in the equation.",
-            ),
+            "warning",
+            f"The forcing {name} is constant, so its effect cannot be told from a constant in the equation.",
         )
 
 
 def _column_findings(
     name: str, t: np.ndarray, y: np.ndarray, usual: float, signals: Mapping[str, Forcing]
-) -> Iterator[tuple[str, Finding]]:
+) -> Iterator[_Found]:
     size = float(np.std(y))
     if size <= 1e-12 * float(np.max(np.abs(y))):
         yield (
             "constant",
-            Finding(
-                "error",
-                f"The measured {name} is constant ({y[0]:.6g}); start away from rest, excite the system, or leave the "
-                "column out.",
-            ),
+            "error",
+            f"The measured {name} is constant ({y[0]:.6g}); start away from rest, excite the system, or leave the "
+            "column out.",
         )
         return
     gaps = np.diff(t)
@@ -236,10 +221,8 @@ def _column_findings(
     if gaps[widest] > _WIDE_GAP * usual:
         yield (
             "gap",
-            Finding(
-                "warning",
-                f"{name} has a gap from t = {t[widest]:.6g} to {t[widest + 1]:.6g}; what happens there is not seen.",
-            ),
+            "warning",
+            f"{name} has a gap from t = {t[widest]:.6g} to {t[widest + 1]:.6g}; what happens there is not seen.",
         )
     if len(y) < 12:
         return
@@ -252,47 +235,39 @@ def _column_findings(
     if _NOISE_ALONE[0] * size < noise < _NOISE_ALONE[1] * size:
         yield (
             "noise",
-            Finding(
-                "warning",
-                f"{name} looks like noise alone: neighbouring samples are hardly alike. No equation will be found in "
-                "it; sample faster, average, measure what moves more, or leave the column out.",
-            ),
+            "warning",
+            f"{name} looks like noise alone: neighbouring samples are hardly alike. No equation will be found in "
+            "it; sample faster, average, measure what moves more, or leave the column out.",
         )
         return
     if swing < _SAMPLES_PER_SWING:
         yield (
             "sampling",
-            Finding(
-                "warning",
-                f"{name} is sampled {swing:.1f} times per oscillation of its fastest part; sample at least "
-                f"{_SAMPLES_PER_SWING:.0f} times, or the derivatives are lost.",
-            ),
+            "warning",
+            f"{name} is sampled {swing:.1f} times per oscillation of its fastest part; sample at least "
+            f"{_SAMPLES_PER_SWING:.0f} times, or the derivatives are lost.",
         )
     elif noise > 0.2 * size:
         yield (
             "noise",
-            Finding(
-                "warning",
-                f"The noise of {name} is about {100 * noise / size:.0f} % of its variation; average or filter first.",
-            ),
+            "warning",
+            f"The noise of {name} is about {100 * noise / size:.0f} % of its variation; average or filter first.",
         )
     else:
-        yield "noise", Finding("note", f"The noise of {name} is about {100 * noise / size:.2g} % of its variation.")
+        yield "noise", "note", f"The noise of {name} is about {100 * noise / size:.2g} % of its variation."
     if is_random_walk(y):
         yield (
             "walk",
-            Finding(
-                "warning",
-                f"{name} moves like a random walk: its steps have nothing to do with each other. An equation that fits "
-                "it will not predict it; the last value is the best forecast.",
-            ),
+            "warning",
+            f"{name} moves like a random walk: its steps have nothing to do with each other. An equation that fits "
+            "it will not predict it; the last value is the best forecast.",
         )
     if swing > 2 * _SAMPLES_PER_SWING:
         yield from _outlier_findings(name, t, y, noise, size, signals)
     yield from _level_findings(name, t, y, noise, size, bool(signals))
 
 
-def _mark_findings(name: str, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
+def _mark_findings(name: str, y: np.ndarray) -> Iterator[_Found]:
     """A value such as -999 that stands for missing samples: far from all others, and the same several times."""
     for value in (np.min(y), np.max(y)):
         others = y[y != value]
@@ -302,15 +277,13 @@ def _mark_findings(name: str, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
         if np.min(np.abs(others - value)) > _FAR_MARK * np.ptp(others):
             yield (
                 "mark",
-                Finding(
-                    "warning",
-                    f"{name} is {value:g} at {times} of {len(y)} samples, far from all others; if that marks missing "
-                    "values, leave these cells empty.",
-                ),
+                "warning",
+                f"{name} is {value:g} at {times} of {len(y)} samples, far from all others; if that marks missing "
+                "values, leave these cells empty.",
             )
 
 
-def _clipping_findings(name: str, t: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Finding]]:
+def _clipping_findings(name: str, t: np.ndarray, y: np.ndarray) -> Iterator[_Found]:
     """The largest or smallest value if it stands many times in a row, cut off from a curve that is steep beside it."""
     for value, what in ((np.max(y), "largest"), (np.min(y), "smallest")):
         at_end = y == value
@@ -325,17 +298,15 @@ def _clipping_findings(name: str, t: np.ndarray, y: np.ndarray) -> Iterator[tupl
         if end - begin >= _CLIPPED_ROW and beside and min(beside) > _STEEP * usual:
             yield (
                 "clipping",
-                Finding(
-                    "warning",
-                    f"{name} is {value:.6g}, its {what} value, at {end - begin} samples in a row from t = "
-                    f"{t[begin]:.6g}; if the sensor was at the end of its range, leave these cells empty.",
-                ),
+                "warning",
+                f"{name} is {value:.6g}, its {what} value, at {end - begin} samples in a row from t = "
+                f"{t[begin]:.6g}; if the sensor was at the end of its range, leave these cells empty.",
             )
 
 
 def _outlier_findings(
     name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, signals: Mapping[str, Forcing]
-) -> Iterator[tuple[str, Finding]]:
+) -> Iterator[_Found]:
     distances = np.abs(neighbour_distances(t, y))
     for forcing in signals.values():
         # What jumps with an input, as under a hammer, is its effect.
@@ -350,20 +321,19 @@ def _outlier_findings(
         at = t[(len(y) - len(distances)) // 2 + far[np.argmax(distances[far])]]
         yield (
             "outliers",
-            Finding("warning", f"{name} has outliers, the largest at t = {at:.6g}; check or remove them."),
+            "warning",
+            f"{name} has outliers, the largest at t = {at:.6g}; check or remove them.",
         )
 
 
 def _level_findings(
     name: str, t: np.ndarray, y: np.ndarray, noise: float, size: float, forced: bool
-) -> Iterator[tuple[str, Finding]]:
+) -> Iterator[_Found]:
     if len(np.unique(y)) <= 8 and len(y) >= 40:
         yield (
             "resolution",
-            Finding(
-                "warning",
-                f"{name} takes only {len(np.unique(y))} different values; the sensor may be too coarse or clipped.",
-            ),
+            "warning",
+            f"{name} takes only {len(np.unique(y))} different values; the sensor may be too coarse or clipped.",
         )
         return  # few values look like rest
     late = y[-max(len(y) // 10, 3) :]
@@ -373,11 +343,9 @@ def _level_findings(
     if rest > _AT_REST and not forced:
         yield (
             "rest",
-            Finding(
-                "warning",
-                f"{name} is at rest for the last {100 * rest:.0f} % of the record; cut it after t = {t[last]:.6g}, or "
-                "excite the system more.",
-            ),
+            "warning",
+            f"{name} is at rest for the last {100 * rest:.0f} % of the record; cut it after t = {t[last]:.6g}, or "
+            "excite the system more.",
         )
     if not 1e-6 < size < 1e6:
-        yield "scale", Finding("note", f"{name} has a size of {size:.1g}; a unit in which it is near 1 reads better.")
+        yield "scale", "note", f"{name} has a size of {size:.1g}; a unit in which it is near 1 reads better."

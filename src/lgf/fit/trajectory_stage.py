@@ -1,7 +1,7 @@
 """The trajectory stage of a fit: Levenberg-Marquardt on the solved equation, with growing windows and restarts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +13,6 @@ from lgf.fit.sharing import Sharing
 from lgf.fit.target import FINEST, Target
 from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import LANES
-from lgf.solver.kernels.simplex import search_simplex
 from lgf.solver.kernels.trajectory_fit import Search, fit_trajectory
 
 _WINDOWS = (0.1, 0.18, 0.32, 0.56, 1.0)  # shares of the record, used if the fit on the whole of it fails
@@ -128,16 +127,15 @@ def _search(fitting: Fitting, fraction: float, rtol: float, leave_above: float, 
     )
 
 
-def simplex_on_record(
-    fitting: Fitting, start: np.ndarray, iterations: int, xatol: float, fatol: float
-) -> tuple[np.ndarray, float, int]:
-    """(unknowns, loss, trajectories solved) of Nelder and Mead's search on the whole record."""
-    flow, record, limits = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
-    search = _search(fitting, 1.0, fitting.settings.rtol, -1.0, 0)
-    windows = fitting.target.windows(1.0)
-    return search_simplex(
-        flow, record, fitting.unknowns, windows, start[None, :], *limits, search, iterations, xatol, fatol
-    )
+def losses_on_record(fitting: Fitting) -> Callable[[np.ndarray], float]:
+    """The loss of unknowns, moved into their limits, on the whole record; infinite where it is not a number."""
+    flow, record, (lower, upper) = fitting.compiled.flow, fitting.target.record, fitting.unknown_limits
+    search, windows = _search(fitting, 1.0, fitting.settings.rtol, -1.0, 0), fitting.target.windows(1.0)
+
+    def loss(x: np.ndarray) -> float:
+        return fit_trajectory(flow, record, fitting.unknowns, windows, x[None, :], lower, upper, search)[1]
+
+    return loss
 
 
 def on_first_samples(fitting: Fitting, start: np.ndarray, samples: np.ndarray) -> StageResult:

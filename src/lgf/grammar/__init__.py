@@ -1,4 +1,4 @@
-"""Context-free grammars of equations: rules, derivations, parsing."""
+"""Context-free grammars of equations: rules and derivations."""
 
 from lgf.grammar.blocks import Blocks, Extent, extent, join, join_rules, split, split_rules
 from lgf.grammar.derivation import Derivation, bits, decode, pad, sample, spell, unpad
@@ -6,7 +6,6 @@ from lgf.grammar.diagnostics import GrammarError
 from lgf.grammar.enumeration import enumerate_derivations
 from lgf.grammar.instantiation import instantiate
 from lgf.grammar.loading import grammar_names, load_grammar
-from lgf.grammar.parsing import ParseError, parse
 from lgf.grammar.restriction import mentions, restrict
 from lgf.grammar.rules import TEMPLATES, Grammar, Rule
 from lgf.grammar.text_format import read_grammar
@@ -18,7 +17,6 @@ __all__ = [
     "Extent",
     "Grammar",
     "GrammarError",
-    "ParseError",
     "Rule",
     "bits",
     "decode",
@@ -31,7 +29,6 @@ __all__ = [
     "load_grammar",
     "mentions",
     "pad",
-    "parse",
     "read_grammar",
     "restrict",
     "sample",

@@ -7,7 +7,7 @@ rule, so none is stored.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lgf.grammar.derivation import Derivation
@@ -178,17 +178,45 @@ def bodies(grammar: Grammar) -> list[list[str]]:
 @lru_cache(maxsize=64)
 def header_items(grammar: Grammar) -> list[list[int | str]]:
     """Per rule, the nonterminals of its body, with BLOCK in place of those of a summand."""
+    nonterminals = frozenset(grammar.nonterminals)
+    bodies = [rule.body for rule in with_mark(grammar, "").rules]
+    return [[word or BLOCK for word in body if not word or word in nonterminals] for body in bodies]
+
+
+@lru_cache(maxsize=64)
+def with_mark(grammar: Grammar, mark: str) -> Grammar:
+    """The grammar of the headers: a mark stands for each summand. Rules keep their numbers."""
+    return replace(
+        grammar, rules=tuple(replace(rule, body=_marked(grammar, rule.body, mark)) for rule in grammar.rules)
+    )
+
+
+def _marked(grammar: Grammar, body: tuple[str, ...], mark: str) -> tuple[str, ...]:
+    symbols, begin = list(body), 0
+    while (span := summand_span(grammar, symbols, begin)) is not None:
+        begin = span[0] + 1
+        symbols[span[0] : span[1]] = [mark]
+    return tuple(symbols)
+
+
+def summand_symbols(grammar: Grammar) -> tuple[str, ...]:
+    """The nonterminals of a summand and the words between them."""
+    for rule in grammar.rules:
+        span = summand_span(grammar, rule.body)
+        if span is not None:
+            return rule.body[span[0] : span[1]]
+    raise AssertionError(f"no rule of grammar {grammar.name!r} holds its summand {grammar.summand}")
+
+
+def summand_span(grammar: Grammar, body: Sequence[str], begin: int = 0) -> tuple[int, int] | None:
+    """(begin, end) of the next summand in a rule's body, words in between included; None if there is none."""
+    nonterminals = frozenset(grammar.nonterminals)
+    places = [i for i in range(begin, len(body)) if body[i] in nonterminals]
     width = len(grammar.summand)
-    result = []
-    for symbols in bodies(grammar):
-        items: list[int | str] = []
-        i = 0
-        while i < len(symbols):
-            is_summand = width > 0 and tuple(symbols[i : i + width]) == grammar.summand
-            items.append(BLOCK if is_summand else symbols[i])
-            i += width if is_summand else 1
-        result.append(items)
-    return result
+    for k in range(len(places) - width + 1 if width else 0):
+        if tuple(body[i] for i in places[k : k + width]) == grammar.summand:
+            return places[k], places[k + width - 1] + 1
+    return None
 
 
 @lru_cache(maxsize=64)

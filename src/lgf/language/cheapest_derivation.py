@@ -25,7 +25,8 @@ from lgf.expression.parse import read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import MINUS_ONE, ONE, ZERO, Expression, constant, mul, number, polynomial, power, symbol
 from lgf.grammar import Derivation, Grammar, restrict, spell
-from lgf.language.headers import BLOCK, cheapest_headers, fraction
+from lgf.grammar.blocks import BLOCK
+from lgf.language.headers import cheapest_headers, fraction
 from lgf.language.sentences import INPUT, NoEquation, in_grammar_words, skeleton_of
 from lgf.language.stored import stored
 from lgf.language.term_dictionary import Term, TermDictionary, parts_of, term_dictionary

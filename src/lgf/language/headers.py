@@ -8,12 +8,11 @@ import numpy as np
 
 from lgf.expression.tree import ONE, Expression, mul
 from lgf.grammar import Derivation, Grammar
+from lgf.grammar.blocks import BLOCK, with_mark
 from lgf.grammar.tables import tables
 from lgf.grammar.vocabulary import write
-from lgf.language.term_dictionary import summand_span
 
 MAX_HEADERS = 4000
-BLOCK = -1  # the place of a summand among the rules of a header
 
 
 def cheapest_headers(
@@ -24,7 +23,7 @@ def cheapest_headers(
     by_lhs: dict[str, list[tuple[float, int]]] = {name: [] for name in grammar.nonterminals}
     for r in np.flatnonzero(probability).tolist():
         by_lhs[grammar.rules[r].lhs].append((-math.log2(probability[r]), r))
-    bodies = [_marked(grammar, rule.body, mark) for rule in grammar.rules]
+    bodies = [rule.body for rule in with_mark(grammar, mark).rules]
     heap: list[tuple[float, Derivation, tuple[str, ...], tuple[str, ...]]] = [(0.0, (), (), (grammar.start,))]
     n_yielded = 0
     while heap and n_yielded < MAX_HEADERS:
@@ -38,31 +37,6 @@ def cheapest_headers(
         elif len(rules) < grammar.max_length:
             for rule_bits, r in by_lhs[open_symbols[0]]:
                 heapq.heappush(heap, (cost + rule_bits, (*rules, r), words, bodies[r] + open_symbols[1:]))
-
-
-def spell_header(grammar: Grammar, rules: Derivation, mark: str) -> str:
-    """The sentence of all rules of a header, in leftmost order, with the mark in place of each summand."""
-    nonterminals = frozenset(grammar.nonterminals)
-    following = iter(rules)
-    words: list[str] = []
-    stack = [grammar.start]
-    while stack:
-        word = stack.pop()
-        if word in nonterminals:
-            stack.extend(reversed(_marked(grammar, grammar.rules[next(following)].body, mark)))
-        else:
-            words.append(word)
-    return write(words)
-
-
-def _marked(grammar: Grammar, body: tuple[str, ...], mark: str) -> tuple[str, ...]:
-    """The body of a rule with a mark for each summand."""
-    symbols = list(body)
-    begin = 0
-    while (span := summand_span(grammar, symbols, begin)) is not None:
-        begin = span[0] + 1
-        symbols[span[0] : span[1]] = [mark]
-    return tuple(symbols)
 
 
 def fraction(expression: Expression, mark: Expression) -> tuple[tuple[Expression, ...], Expression]:

@@ -16,8 +16,9 @@ from lgf.expression.monomials import UNIT, Monomial, in_order, n_constants, renu
 from lgf.expression.parse import read_expression
 from lgf.expression.tree import MINUS_ONE, Expression, power, signal
 from lgf.grammar import Grammar, enumerate_derivations, instantiate, spell
-from lgf.language.headers import BLOCK, cheapest_headers, fraction
-from lgf.language.term_dictionary import part, parts_of, summand_symbols
+from lgf.grammar.blocks import BLOCK, summand_symbols
+from lgf.language.headers import cheapest_headers, fraction
+from lgf.language.term_dictionary import part, parts_of
 
 MAX_BITS = 24.0
 MAX_DERIVATIONS = 10_000  # the cheapest

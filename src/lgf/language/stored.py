@@ -6,7 +6,6 @@ out in every process. The files are pickles, as those of numba beside them are: 
 any code run.
 """
 
-import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from lgf.compilation import CACHED
+from lgf.errors import LgfError
+from lgf.files import write_atomically
 from lgf.grammar import Grammar
 from lgf.grammar.machine import draw_all
 
@@ -39,7 +40,7 @@ def stored(make: Callable[..., Result]) -> Callable[..., Result]:
         with suppress(OSError, ValueError, EOFError, pickle.UnpicklingError):  # none yet, or cut off
             return pickle.loads(file.read_bytes())  # noqa: S301
         result = make(grammar, allowed, *numbers)
-        with suppress(OSError):
+        with suppress(OSError, LgfError):
             _write(file, pickle.dumps(result))
         return result
 
@@ -62,11 +63,9 @@ def _digest_of_sources() -> str:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Writes the file in one step, because other processes may read it, and deletes the oldest beyond MOST_FILES."""
+    """Writes the file, and deletes the oldest beyond MOST_FILES."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(f".{os.getpid()}")
-    beside.write_bytes(content)
-    beside.replace(file)
+    write_atomically(file, content)
     others = sorted(file.parent.glob("lgf-*.grammar"), key=lambda f: f.stat().st_mtime)
     for old in others[:-MOST_FILES]:
         old.unlink(missing_ok=True)

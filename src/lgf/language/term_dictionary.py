@@ -19,6 +19,7 @@ from lgf.expression.monomials import UNIT, Monomial, Terms, in_order, n_constant
 from lgf.expression.parse import read_expression
 from lgf.expression.tree import Expression, add
 from lgf.grammar import Derivation, Grammar, enumerate_derivations, spell
+from lgf.grammar.blocks import summand_symbols
 from lgf.grammar.restriction import as_mask
 from lgf.language.stored import stored
 
@@ -85,26 +86,6 @@ def parts(terms: Terms, pool: Sequence[float]) -> tuple[Expression, ...]:
 def part(monomial: Monomial, pool: Sequence[float]) -> Expression:
     """The monomial as an expression with constants numbered from 0."""
     return renumber(to_expression({monomial: UNIT}, list(pool)), pool)[0]
-
-
-def summand_symbols(grammar: Grammar) -> tuple[str, ...]:
-    """The nonterminals of a summand and the words between them."""
-    for rule in grammar.rules:
-        span = summand_span(grammar, rule.body)
-        if span is not None:
-            return rule.body[span[0] : span[1]]
-    raise AssertionError(f"no rule of grammar {grammar.name!r} holds its summand {grammar.summand}")
-
-
-def summand_span(grammar: Grammar, body: Sequence[str], begin: int = 0) -> tuple[int, int] | None:
-    """(begin, end) of the next summand in a rule's body, words in between included; None if there is none."""
-    nonterminals = frozenset(grammar.nonterminals)
-    places = [i for i in range(begin, len(body)) if body[i] in nonterminals]
-    width = len(grammar.summand)
-    for k in range(len(places) - width + 1):
-        if tuple(body[i] for i in places[k : k + width]) == grammar.summand:
-            return places[k], places[k + width - 1] + 1
-    return None
 
 
 @stored

@@ -16,12 +16,13 @@ from lgf.expression.monomials import n_constants, renumber
 from lgf.expression.parse import read_expression
 from lgf.expression.tree import ONE, Expression, T, is_input, symbol
 from lgf.grammar import Derivation, Grammar, restrict, spell
+from lgf.grammar.blocks import summand_symbols, with_mark
 from lgf.grammar.vocabulary import STATE_WORD
 from lgf.language.cheapest_derivation import header_parts, reciprocal
-from lgf.language.headers import cheapest_headers, fraction, spell_header
+from lgf.language.headers import cheapest_headers, fraction
 from lgf.language.sentences import grammar_frame
 from lgf.language.stored import stored
-from lgf.language.term_dictionary import parts_of, summand_symbols, term_dictionary
+from lgf.language.term_dictionary import parts_of, term_dictionary
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import Programs
@@ -235,7 +236,7 @@ _MARK = symbol("x0")
 def header_terms(grammar: Grammar, rules: Derivation) -> tuple[int, ...]:
     """The groups of a header's own terms, and of its divisor, as far as there are; the header is given by its rules."""
     table = term_table(grammar)
-    addends, factor = fraction(read_expression(spell_header(grammar, rules, _MARK.args[0])), _MARK)
+    addends, factor = fraction(read_expression(spell(with_mark(grammar, _MARK.args[0]), rules)), _MARK)
     parts = {p for a in addends if a != _MARK for p in parts_of(_renumbered(a))}
     groups = sorted(table.terms.index(p) for p in parts if p in table.terms)
     divisor = reciprocal(_renumbered(factor))

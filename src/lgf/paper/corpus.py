@@ -28,7 +28,6 @@ from lgf.grammar import (
     join,
     load_grammar,
     pad,
-    parse,
     restrict,
     sample,
     spell,
@@ -36,6 +35,7 @@ from lgf.grammar import (
 )
 from lgf.language.sentences import NoEquation, skeleton_of
 from lgf.paper.behavioural_distance import MOST_CONSTANTS, BehaviourGrid, behaviour
+from lgf.paper.derivations.parsing import parse
 
 if TYPE_CHECKING:
     from joblib import Parallel
@@ -83,7 +83,7 @@ class Corpus:
         """The corpus in the folder, memory-mapped; LgfError if it belongs to another grammar than this one."""
         path = Path(folder)
         if not (path / _FACTS).is_file():
-            raise FileNotFoundError(f"{str(path)!r} holds no complete corpus ({_FACTS} is missing); make it again.")
+            raise LgfError(f"{str(path)!r} holds no complete corpus ({_FACTS} is missing); make it again.")
         facts = json.loads((path / _FACTS).read_text(encoding="utf-8"))
         arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
         sizes = {name: len(array) for name, array in arrays.items()}

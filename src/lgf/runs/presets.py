@@ -31,8 +31,6 @@ def grammar_named(model: str | Path) -> Grammar:
     """The grammar of a model, by its name or the path of a file."""
     try:
         return load_grammar(model)
-    except FileNotFoundError as error:
-        raise LgfError(str(error)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise LgfError(
             f"the grammar {quoted(str(model))} cannot be read ({type(error).__name__}); give a text file."

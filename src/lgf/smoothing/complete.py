@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
 # Splines and the network are imported where they are used: most records need neither, and SciPy's take long.
-METHODS = ("auto", "gp", "whittaker", "spline", "mlp")
-_MOST_SAMPLES = 5000  # for the slow methods
+METHODS = ("auto", "gp", "whittaker", "mlp")
+_MOST_SAMPLES = 5000  # for the network
 
 Curve = Callable[[np.ndarray, int], np.ndarray]
 """(times, k) -> the k-th derivative of the state at these times."""
@@ -52,7 +52,7 @@ def complete(
     """The record with every column of the frame, smoothed and, where needed, integrated; each state separately.
 
     "gp" is a Gaussian process, "whittaker" a penalised spline (both use every measured column and the initial state),
-    "spline" SciPy's cubic smoothing spline, "mlp" the paper's network (both of the lowest measured derivative).
+    "mlp" the paper's network (of the lowest measured derivative).
     "auto" takes the Gaussian process on the clock of the highest marginal likelihood, and the penalised spline for
     records that are too long for it. The states are smoothed side by side where `spread` has several threads.
     """
@@ -108,7 +108,7 @@ def _smooth(rows: Rows, method: str) -> _Smooth:
         level, lowered = _lowered(rows)
         spline, noise = fit_whittaker(lowered)
         return _Smooth(_integrated(spline, level, rows), noise, "whittaker")
-    return _smooth_lowest(rows, method)
+    return _smooth_by_network(rows)
 
 
 def _starts_known(rows: Rows) -> bool:
@@ -135,31 +135,23 @@ def _resolves(process: GaussianProcess, rows: Rows) -> bool:
     return True
 
 
-def _smooth_lowest(rows: Rows, method: str) -> _Smooth:
-    """The smooth curve by a method for one column: the lowest measured derivative, integrated and differentiated."""
+def _smooth_by_network(rows: Rows) -> _Smooth:
+    """The smooth curve by a network through the lowest measured derivative, integrated and differentiated."""
+    from lgf.smoothing.perceptron import fit_perceptron
+
     first = rows[rows.group == 0]
     level = float(np.mean(first.y))
     if not 5 <= len(first.t) <= _MOST_SAMPLES:
-        raise LgfError(
-            f"{method} takes 5 to {_MOST_SAMPLES} samples but there are {len(first.t)}; use auto or whittaker."
-        )
-    if method == "spline":
-        from scipy.interpolate import make_smoothing_spline
-
-        spline = make_smoothing_spline(first.t, first.y - level, first.weight)
-    else:
-        from lgf.smoothing.perceptron import fit_perceptron
-
-        spline = fit_perceptron(first.t, first.y - level, first.weight)
-    curve = _integrated(spline, level, rows)
-    if method == "mlp" and rows.lead > 0:
+        raise LgfError(f"mlp takes 5 to {_MOST_SAMPLES} samples but there are {len(first.t)}; use auto or whittaker.")
+    curve = _integrated(fit_perceptron(first.t, first.y - level, first.weight), level, rows)
+    if rows.lead > 0:
         from lgf.smoothing.least_motion import least_motion
 
         given = set(rows.derivative[rows.group < 0].tolist())
         known = next(k for k in range(rows.lead + 1) if k == rows.lead or k not in given)
         curve = least_motion(curve, first.t, first.y, rows.lead, known)
     columns = [rows[rows.group == g] for g in range(rows.n_groups)]
-    return _Smooth(curve, tuple(rough_noise(c.t, c.y) for c in columns), method)
+    return _Smooth(curve, tuple(rough_noise(c.t, c.y) for c in columns), "mlp")
 
 
 def _lowered(rows: Rows) -> tuple[float, Rows]:

@@ -1,6 +1,5 @@
 """The stages that train a conditional flow: simulated pairs, chunk by chunk, and the network on their features."""
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from lgf.grammar import Grammar
 from lgf.language.projections import n_features
 from lgf.language.term_table import term_table
 from lgf.trained.rule_flow import RuleFlow, RuleFlowSettings
-from lgf.training.examples import Examples, load_examples, make_examples, save_examples
+from lgf.training.chunks import made_in_chunks
+from lgf.training.examples import Examples, make_examples
 from lgf.training.loop import fit
 from lgf.training.pairs import PairMaker, PairRecipe
 from lgf.training.progress import Progress
@@ -49,22 +49,13 @@ def simulate(
 ) -> Examples:
     """The examples of the recipe's pairs. A chunk is a file in the folder, and is not made again."""
     maker = PairMaker(grammar, recipe)
-    chunks = -(-recipe.size // recipe.chunk)
-    files = [folder / f"{number:05d}.npz" for number in range(chunks)]
-    begun, made = time.monotonic(), 0
-    for number, file in enumerate(files):
-        if file.is_file():
-            continue
-        size = min(recipe.chunk, recipe.size - number * recipe.chunk)
+
+    def chunk(number: int, size: int) -> dict[str, np.ndarray]:
         # Two threads for products as small as these take up to ten times as long, on a machine that is busy.
         with times.stage("pairs"), np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
-            save_examples(file, make_examples(grammar, maker.chunk(number, size), summands))
-        made += 1
-        if progress is not None:
-            left = (time.monotonic() - begun) / made * (chunks - number - 1)
-            done = min((number + 1) * recipe.chunk, recipe.size)
-            progress(Progress("pairs", done, recipe.size, None, None, None, left))
-    return load_examples(files)
+            return vars(make_examples(grammar, maker.chunk(number, size), summands))
+
+    return Examples(**made_in_chunks("pairs", folder, recipe.size, recipe.chunk, chunk, progress))
 
 
 def train_conditional(

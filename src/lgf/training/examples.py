@@ -1,7 +1,6 @@
 """Training examples of a conditional flow: the features of simulated records, and their sentences as they are said."""
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import numpy as np
 
@@ -77,20 +76,3 @@ def make_examples(grammar: Grammar, pairs: Pairs, summands: int) -> Examples:
         out.block[i, : len(said)] = [0] * len(header) + [k for k, own in enumerate(order, 1) for _ in own]
     good &= np.isfinite(out.features).all(1) & np.isfinite(out.missing).all((1, 2))
     return out.rows(np.flatnonzero(good))
-
-
-def save_examples(path: Path, examples: Examples) -> None:
-    """Writes the examples, to a second file first, so that an interruption leaves none that is broken."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part.npz")
-    np.savez(part, **{f.name: getattr(examples, f.name) for f in fields(examples)})
-    part.replace(path)
-
-
-def load_examples(paths: list[Path]) -> Examples:
-    """The examples of all files, in order."""
-    parts = []
-    for path in paths:
-        with np.load(path) as file:
-            parts.append({name: file[name] for name in file.files})
-    return Examples(**{f.name: np.concatenate([p[f.name] for p in parts]) for f in fields(Examples)})

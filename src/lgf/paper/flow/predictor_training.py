@@ -1,4 +1,4 @@
-"""Training of a predictor during a search: a few steps of AdamW on the candidates so far."""
+"""Training of a predictor, as during a search: a few steps of AdamW on the candidates so far."""
 
 from collections.abc import Mapping
 
@@ -16,14 +16,22 @@ MOMENTS = (0.9, 0.999)
 EPSILON = 1e-8
 
 
-def train_predictor(predictor: Predictor, tokens: ArrayLike, y: ArrayLike, seed: int, steps: int) -> Predictor:
+def train_predictor(
+    predictor: Predictor,
+    tokens: ArrayLike,
+    y: ArrayLike,
+    seed: int,
+    steps: int,
+    batch: int = BATCH,
+    learning_rate: float = LEARNING_RATE,
+) -> Predictor:
     """The predictor, trained further on tokens [n, D] and their labels [n], in so many steps."""
     rng = np.random.default_rng(seed)
     x1 = np.asarray(tokens)
     labels = np.asarray(y, dtype=np.int64 if predictor.classes else np.float32)
-    optimiser = AdamW(predictor.weights, LEARNING_RATE, WEIGHT_DECAY)
+    optimiser = AdamW(predictor.weights, learning_rate, WEIGHT_DECAY)
     for _ in range(steps):
-        rows = rng.integers(len(x1), size=min(BATCH, len(x1)))
+        rows = rng.integers(len(x1), size=min(batch, len(x1)))
         t = rng.random(len(rows), dtype=np.float32)
         x = noised(predictor.layout, x1[rows], t, rng)
         optimiser.step(loss_slopes(predictor.with_weights(optimiser.weights), x, t, labels[rows])[1])

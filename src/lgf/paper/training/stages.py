@@ -18,27 +18,26 @@ from lgf.paper.autoencoder.metrics import exact_share
 from lgf.paper.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.paper.corpus import Corpus, make_corpus
 from lgf.paper.flow.denoiser import Denoiser
-from lgf.paper.flow.predictor import Predictor
+from lgf.paper.flow.predictor import Predictor, new_predictor
+from lgf.paper.flow.predictor_training import train_predictor
 from lgf.paper.flow.sampling import sample
 from lgf.paper.training import denoiser as flow
-from lgf.paper.training import predictor
 from lgf.paper.training.autoencoder import autoencoder_loss, new_autoencoder
 from lgf.paper.training.block_autoencoder import BlockAutoencoder
 from lgf.paper.training.model_metrics import measure, skeleton
 from lgf.paper.training.recipe import Recipe, load_recipe
 from lgf.paper.training.sequence_autoencoder import SequenceAutoencoder
-from lgf.paper.training.trained_weights import arrays, to_denoiser, to_predictor
+from lgf.paper.training.trained_weights import arrays, to_denoiser
 from lgf.trained.rule_flow_file import save_rule_flow
 from lgf.training.conditional import require_conditional, train_conditional
 from lgf.training.loop import fit
 from lgf.training.progress import Progress
-from lgf.training.recipe import TrainingRecipe
 from lgf.training.stage_times import FILE, StageTimes
 
 Report = Callable[[Progress], None]
 CHECKED = 500
 HELD_OUT = 0.05  # the share of the corpus that validates
-PREDICTOR_WIDTH, PREDICTOR_BATCH = 128, 512
+PREDICTOR_BATCH = 512
 CROSSINGS = 20_000
 INITIAL = 1000  # sentences that scale the first weights of a sequence autoencoder
 
@@ -58,10 +57,7 @@ def train(
     plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     if not isinstance(plan, Recipe):
         raise LgfError("this is a recipe of a ranking of right-hand sides; train it by lgf.row_training.train_rows.")
-    try:
-        grammar = load_grammar(plan.grammar)
-    except FileNotFoundError as error:
-        raise LgfError(str(error)) from error
+    grammar = load_grammar(plan.grammar)
     if plan.autoencoder.architecture == "blocks" and not grammar.summand:
         raise LgfError(f"grammar {quoted(grammar.name)} names no summand; add a line 'summand: ...' to it.")
     if plan.conditional is not None:
@@ -79,7 +75,7 @@ def train(
     with times.stage("denoiser"):
         denoiser = train_denoiser(plan, autoencoder, tokens, n_held_out, work, progress)
     with times.stage("predictors"):
-        predictors = train_predictors(plan, autoencoder, denoiser, tokens, corpus, n_held_out, work, progress)
+        predictors = train_predictors(plan, autoencoder, denoiser, tokens.numpy(), corpus)
     bundle = ModelBundle(
         plan.name, grammar, plan.autoencoder, autoencoder, denoiser, predictors,
         recipe=asdict(plan), metrics={}, seed=plan.seed, versions=_versions(),
@@ -167,11 +163,8 @@ def train_predictors(
     plan: Recipe,
     autoencoder: Autoencoder,
     denoiser: Denoiser,
-    tokens: torch.Tensor,
+    tokens: np.ndarray,
     corpus: Corpus,
-    n_held_out: int,
-    work: Path | None = None,
-    progress: Report | None = None,
 ) -> dict[str, Predictor]:
     """The trained predictors of order and forcing, except those that are constant in the corpus.
 
@@ -191,32 +184,13 @@ def train_predictors(
         if len(np.unique(of_corpus)) < 2:
             continue
         rows = np.ones(len(drawn), dtype=bool) if name == "order" else np.array(valid, dtype=bool)
-        x = torch.cat([torch.from_numpy(drawn[rows]).long(), tokens])
-        y = torch.from_numpy(np.concatenate([np.asarray(of_drawn, dtype=int)[rows], of_corpus])).long()
-        predictors[name] = _train_predictor(plan, denoiser, x, y, name, n_held_out, work, progress)
+        x = np.concatenate([drawn[rows], tokens])
+        y = np.concatenate([np.asarray(of_drawn, dtype=int)[rows], of_corpus])
+        untrained = new_predictor(denoiser.layout, int(y.max()) + 1, plan.seed)
+        steps = -(-len(x) // PREDICTOR_BATCH) * plan.predictors.epochs
+        rate = plan.predictors.learning_rate
+        predictors[name] = train_predictor(untrained, x, y, plan.seed, steps, PREDICTOR_BATCH, rate)
     return predictors
-
-
-def _train_predictor(
-    plan: Recipe,
-    denoiser: Denoiser,
-    tokens: torch.Tensor,
-    labels: torch.Tensor,
-    name: str,
-    n_held_out: int,
-    work: Path | None,
-    progress: Report | None,
-) -> Predictor:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(plan.seed)
-        model = predictor.Predictor(denoiser.layout, int(labels.max()) + 1, PREDICTOR_WIDTH)
-    settings = TrainingRecipe(plan.predictors.epochs, PREDICTOR_BATCH, plan.predictors.learning_rate)
-    fit(
-        model, lambda rows: predictor.predictor_loss(model, tokens[rows], labels[rows]),
-        len(tokens) - n_held_out, n_held_out, settings, plan.seed, f"predictor of {name}",
-        checkpoint=work and work / f"{name}.safetensors", progress=progress,
-    )  # fmt: skip
-    return to_predictor(model)
 
 
 def _without_behaviour(

@@ -4,10 +4,8 @@ import numpy as np
 from torch import nn
 
 from lgf.paper.flow.denoiser import Denoiser
-from lgf.paper.flow.predictor import Predictor
 from lgf.paper.layers import Array
 from lgf.paper.training import denoiser as flow
-from lgf.paper.training import predictor
 
 
 def arrays(module: nn.Module) -> dict[str, Array]:
@@ -18,8 +16,3 @@ def arrays(module: nn.Module) -> dict[str, Array]:
 def to_denoiser(module: flow.Denoiser) -> Denoiser:
     """The denoiser with the module's weights."""
     return Denoiser(module.layout, module.settings, arrays(module))
-
-
-def to_predictor(module: predictor.Predictor) -> Predictor:
-    """The predictor with the module's weights."""
-    return Predictor(module.layout, module.classes, module.width, arrays(module))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lgf.grammar import ParseError, grammar_names, load_grammar, parse, read_grammar, sample, spell
+from lgf.grammar import grammar_names, load_grammar, read_grammar, sample, spell
+from lgf.paper.derivations.parsing import ParseError, parse
 
 QUIET = settings(deadline=None, derandomize=True, max_examples=60)
 GRAMMARS = {name: load_grammar(name) for name in grammar_names()}
@@ -58,7 +59,7 @@ def test_known_sentences():
 def test_ambiguity_is_resolved_the_same_way_in_every_process():
     sentences = ["u+u*t+u", "u*u*u+C", "t+t+t+t*u"]
     program = (
-        "from lgf.grammar import parse, read_grammar\n"
+        "from lgf.grammar import read_grammar\nfrom lgf.paper.derivations.parsing import parse\n"
         f"grammar = read_grammar({AMBIGUOUS!r})\n"
         f"print([parse(grammar, sentence) for sentence in {sentences!r}])"
     )

@@ -1,4 +1,4 @@
-"""Predictors p(y | x_t, t) in torch, and their loss."""
+"""Predictors p(y | x_t, t) in torch: the slow counterpart of those in NumPy, and of their gradients."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,6 @@ from torch.nn import functional
 
 from lgf.paper.flow.predictor import LEAST_LOG_SIGMA
 from lgf.paper.layout import Layout
-from lgf.paper.training.denoiser import noised
 
 
 class Predictor(nn.Module):
@@ -55,14 +54,3 @@ class Predictor(nn.Module):
         """sigma_t [n] of a continuous predictor."""
         noisy, clean = self.log_sigma.clamp(min=LEAST_LOG_SIGMA).exp()
         return t * clean + (1 - t) * noisy
-
-
-def predictor_loss(predictor: Predictor, x1: Tensor, labels: Tensor) -> Tensor:
-    """Mean -log p(y | x_t, t) at one random time per row; y is the label of x_1."""
-    t = torch.rand(len(x1))
-    x = noised(predictor.layout, x1, t)
-    out = predictor(functional.one_hot(x, predictor.layout.states).float(), t)
-    if predictor.classes:
-        return functional.nll_loss(out, labels)
-    sigma = predictor.sigma(t)
-    return (((labels - out[:, 0]) / sigma) ** 2 / 2 + sigma.log()).mean()
