@@ -26,7 +26,7 @@ from lgf.language.term_dictionary import parts_of, term_dictionary
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.halton import halton
 from lgf.solver.kernels.machine import Programs
-from lgf.solver.program import compile_expression
+from lgf.solver.program import compile_expression, concatenate
 
 ORDERS = (1, 2)
 N_TERMS = 96
@@ -180,16 +180,7 @@ def _joined(expressions: Sequence[Expression], frame: Frame) -> Programs:
     counts = [n_constants(e) for e in expressions]
     most = max(counts, default=0)
     programs = [compile_expression(e, frame, most) for e in expressions]
-    return Programs(
-        np.concatenate([p.code for p in programs]),
-        np.cumsum([0, *(len(p.code) for p in programs)]),
-        np.concatenate([p.literals for p in programs]),
-        np.cumsum([0, *(len(p.literals) for p in programs)]),
-        np.concatenate([p.outputs[:1] for p in programs]),
-        max(p.n_registers for p in programs),
-        programs[0].constants_at,
-        np.full(len(programs), most),
-    )
+    return concatenate(programs, np.full(len(programs), most))
 
 
 def _values(

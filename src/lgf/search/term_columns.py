@@ -17,7 +17,7 @@ from lgf.language.term_dictionary import term_dictionary
 from lgf.settings.ranges import Count, Weight
 from lgf.solver.constant_roles import role_of
 from lgf.solver.kernels.machine import Programs
-from lgf.solver.program import Program, compile_expression
+from lgf.solver.program import Program, compile_expression, concatenate
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,7 @@ def _concatenate(terms: Sequence[CompiledTerm]) -> tuple[Programs, np.ndarray, n
     values = np.zeros((sum(rows), max(p, default=0)))
     for begin, term in zip(np.cumsum([0, *rows]).tolist(), terms, strict=False):
         values[begin : begin + len(term.values), : term.values.shape[1]] = term.values
-    joined = Programs(
-        np.concatenate([program.code for program in programs]),
-        np.cumsum([0, *(len(program.code) for program in programs)]),
-        np.concatenate([program.literals for program in programs]),
-        np.cumsum([0, *(len(program.literals) for program in programs)]),
-        np.concatenate([program.outputs[:1] for program in programs]),
-        max(program.n_registers for program in programs),
-        programs[0].constants_at,
-        p,
-    )
-    return joined, np.repeat(np.arange(len(terms)), rows), values
+    return concatenate(programs, p), np.repeat(np.arange(len(terms)), rows), values
 
 
 def _prepare(expression: Expression, bits: float, target: Target, n_values: int) -> CompiledTerm:

@@ -20,7 +20,7 @@ from lgf.expression.tree import MINUS_ONE, SIGNAL, Expression, T, mul, polynomia
 from lgf.solver.constant_roles import Role, divisors, linear_columns, role_of
 from lgf.solver.kernels import machine
 from lgf.solver.kernels.integrator import GENERAL, Flow
-from lgf.solver.kernels.machine import Program
+from lgf.solver.kernels.machine import Program, Programs
 
 Formulas = tuple[tuple[str, Expression], ...]
 """(input, formula in t) of the inputs with formulas."""
@@ -215,6 +215,20 @@ class _Emitter:
 def compile_expression(expression: Expression, frame: Frame, n_constants: int) -> Program:
     """The program of a single expression, inputs taken from their registers."""
     return _emit([expression], frame, n_constants)
+
+
+def concatenate(programs: Sequence[Program], n_constants: np.ndarray) -> Programs:
+    """The programs of one output each, end to end."""
+    return Programs(
+        np.concatenate([program.code for program in programs]),
+        np.cumsum([0, *(len(program.code) for program in programs)]),
+        np.concatenate([program.literals for program in programs]),
+        np.cumsum([0, *(len(program.literals) for program in programs)]),
+        np.concatenate([program.outputs[:1] for program in programs]),
+        max(program.n_registers for program in programs),
+        programs[0].constants_at,
+        n_constants,
+    )
 
 
 def _emit(expressions: Sequence[Expression], frame: Frame, n_constants: int, tabulated: bool = False) -> Program:

@@ -15,7 +15,7 @@ from lgf.language.system_language import SystemLanguage
 from lgf.settings.ranges import Count
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.kernels.machine import Programs
-from lgf.solver.program import Program, compile_expression
+from lgf.solver.program import compile_expression, concatenate
 
 # Values of a constant relative to one over the size of what it multiplies.
 _WAVES = (0.7, 1.2, 1.8, 2.6, 3.5, 5.0)
@@ -94,20 +94,6 @@ def _cheapest(language: SystemLanguage, row: int, most: int) -> Iterable[tuple[E
     cheap = [*language.terms(row)[:most]]
     cheap += [term for term in language.terms(row)[most:] if term.expression in required]
     return [(term.expression, term.bits) for term in cheap]
-
-
-def concatenate(programs: Sequence[Program], n_inner: np.ndarray) -> Programs:
-    """The programs of one output each, end to end."""
-    return Programs(
-        np.concatenate([program.code for program in programs]),
-        np.cumsum([0, *(len(program.code) for program in programs)]),
-        np.concatenate([program.literals for program in programs]),
-        np.cumsum([0, *(len(program.literals) for program in programs)]),
-        np.concatenate([program.outputs[:1] for program in programs]),
-        max(program.n_registers for program in programs),
-        programs[0].constants_at,
-        n_inner,
-    )
 
 
 class InnerValues:
