@@ -22,7 +22,7 @@ from lgf.paper.autoencoder.autoencoder import Autoencoder, AutoencoderSettings, 
 from lgf.paper.autoencoder.block_autoencoder import BlockAutoencoder
 from lgf.paper.flow.denoiser import Denoiser, DenoiserSettings, denoiser_shapes
 from lgf.paper.flow.predictor import Predictor, predictor_shapes
-from lgf.paper.layers import Array, Shapes, Weights, below, named
+from lgf.paper.layers import Array, Shapes, below, named
 from lgf.trained.folders import (
     DAMAGED,
     FACTS,
@@ -125,51 +125,24 @@ def _build(facts: dict[str, Any], weights: bytes) -> ModelBundle:
     deepest = max(facts["autoencoder"]["depth"], facts["denoiser"]["depth"], len(facts["predictors"]))
     if deepest > DEEPEST:
         raise LgfError(f"has {deepest} layers or predictors, at most {DEEPEST} are built")
-    plan = _Plan.read(facts, grammar)
+    extent = facts["extent"] and Extent(**facts["extent"])
+    if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
+        raise LgfError("has an extent that no sentence of its grammar has")
+    design = Design(grammar, AutoencoderSettings(**facts["autoencoder"]), extent)
+    denoiser, layout = DenoiserSettings(**facts["denoiser"]), design.layout
+    sizes = {str(name): (p["classes"], p["width"]) for name, p in facts["predictors"].items()}
+    shapes = named("autoencoder", design.shapes()) | named("denoiser", denoiser_shapes(layout, denoiser))
+    for name, size in sizes.items():
+        shapes |= named(f"predictors.{name}", predictor_shapes(layout, *size))
     arrays = _arrays(weights)
-    _check(plan.shapes(), arrays)
-    return plan.with_weights(facts, {name: value.astype(np.float32) for name, value in arrays.items()})
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The networks of a bundle without their weights; predictors are (classes, width) by name."""
-
-    autoencoder: Design
-    denoiser: DenoiserSettings
-    predictors: Mapping[str, tuple[int, int]]
-
-    @staticmethod
-    def read(facts: dict[str, Any], grammar: Grammar) -> "_Plan":
-        """The networks that the facts describe."""
-        extent = facts["extent"] and Extent(**facts["extent"])
-        if extent and not all(type(n) is int and 0 <= n <= grammar.max_length for n in asdict(extent).values()):
-            raise LgfError("has an extent that no sentence of its grammar has")
-        design = Design(grammar, AutoencoderSettings(**facts["autoencoder"]), extent)
-        predictors = {str(name): (p["classes"], p["width"]) for name, p in facts["predictors"].items()}
-        return _Plan(design, DenoiserSettings(**facts["denoiser"]), predictors)
-
-    def shapes(self) -> Shapes:
-        """The names and shapes of all weights."""
-        layout = self.autoencoder.layout
-        shapes = named("autoencoder", self.autoencoder.shapes())
-        shapes |= named("denoiser", denoiser_shapes(layout, self.denoiser))
-        for name, (classes, width) in self.predictors.items():
-            shapes |= named(f"predictors.{name}", predictor_shapes(layout, classes, width))
-        return shapes
-
-    def with_weights(self, facts: dict[str, Any], weights: Weights) -> ModelBundle:
-        """The bundle with these weights."""
-        design, layout = self.autoencoder, self.autoencoder.layout
-        predictors = {
-            name: Predictor(layout, classes, width, below(weights, f"predictors.{name}"))
-            for name, (classes, width) in self.predictors.items()
-        }
-        return ModelBundle(
-            facts["name"], design.grammar, design.settings, design.with_weights(below(weights, "autoencoder")),
-            Denoiser(layout, self.denoiser, below(weights, "denoiser")), predictors,
-            facts["recipe"], facts["metrics"], facts["seed"], facts["versions"],
-        )  # fmt: skip
+    _check(shapes, arrays)
+    values = {name: value.astype(np.float32) for name, value in arrays.items()}
+    predictors = {name: Predictor(layout, *size, below(values, f"predictors.{name}")) for name, size in sizes.items()}
+    return ModelBundle(
+        facts["name"], grammar, design.settings, design.with_weights(below(values, "autoencoder")),
+        Denoiser(layout, denoiser, below(values, "denoiser")), predictors,
+        facts["recipe"], facts["metrics"], facts["seed"], facts["versions"],
+    )  # fmt: skip
 
 
 def _weights(bundle: ModelBundle) -> dict[str, Array]:

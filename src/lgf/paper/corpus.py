@@ -7,11 +7,11 @@ grammar itself. The corpus holds the differential equations of order 1 or 2, eac
 import itertools
 import json
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,14 +37,10 @@ from lgf.language.sentences import NoEquation, skeleton_of
 from lgf.paper.behavioural_distance import MOST_CONSTANTS, BehaviourGrid, behaviour
 from lgf.paper.derivations.parsing import parse
 
-if TYPE_CHECKING:
-    from joblib import Parallel
-
 HIGHEST_ORDER = 2
 BEHAVIOUR_SIZE = 256
 PROJECTION_SEED = 20
 MOST_DRAWS = 5_000  # in one round
-CHUNK = 250
 _FACTS = "corpus.json"
 _ARRAYS = ("derivations", "order", "forced", "behaviour")
 
@@ -112,10 +108,9 @@ def make_corpus(
     grammar: Grammar,
     size: int,
     seed: int,
-    workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Corpus:
-    """A corpus of `size` equations, fewer only if the grammar yields no more; the same at any `workers`.
+    """A corpus of `size` equations, fewer only if the grammar yields no more.
 
     `progress` is called with (equations so far, size) after each round.
     """
@@ -126,24 +121,18 @@ def make_corpus(
     parsed: dict[Derivation, Blocks] = {}
     draws = min(2 * size + 100, MOST_DRAWS)
     n_draws = 0
-    from joblib import Parallel  # imported late, because the flow reads a constant of this module
-
-    with Parallel(n_jobs=workers) as parallel:
-        while len(rows) < size:
-            fresh = [d for d in dict.fromkeys(_draw(source, rng, draws)) if d not in drawn]
-            drawn.update(fresh)
-            n_draws += draws
-            new: dict[str, _Row] = {}
-            for row in _in_chunks(parallel, _label, source, fresh):
-                if row.structure not in rows:
-                    new.setdefault(row.structure, row)
-            if source is not grammar:
-                new = _translated(parallel, grammar, source, new, parsed)
-            rows.update(new)
-            if progress is not None:
-                progress(min(len(rows), size), size)
-            if len(new) < draws / 1000:
-                break
+    while len(rows) < size:
+        fresh = [d for d in dict.fromkeys(_draw(source, rng, draws)) if d not in drawn]
+        drawn.update(fresh)
+        n_draws += draws
+        new = _labelled(source, fresh, rows)
+        if source is not grammar:
+            new = _translated(grammar, source, new, parsed)
+        rows.update(new)
+        if progress is not None:
+            progress(min(len(rows), size), size)
+        if len(new) < draws / 1000:
+            break
     chosen = list(rows.values())[:size]
     return Corpus(
         derivations=pad(grammar, [row.derivation for row in chosen]).astype(np.int16),
@@ -213,33 +202,19 @@ def _draw(source: Grammar, rng: np.random.Generator, draws: int) -> Iterator[Der
         yield from group
 
 
-def _in_chunks(parallel: "Parallel", work: Callable, source: Grammar, derivations: Sequence[Derivation]) -> Iterator:
-    """The results of `work(source, chunk)` over chunks of the derivations, chained."""
-    chunks = [derivations[i : i + CHUNK] for i in range(0, len(derivations), CHUNK)]
-    from joblib import delayed
-
-    results: Any = parallel(delayed(work)(source, chunk) for chunk in chunks)
-    return itertools.chain.from_iterable(results)
-
-
-def _label(source: Grammar, derivations: Sequence[Derivation]) -> list[_Row]:
-    """The labelled rows of those derivations that are equations."""
-    by_structure: dict[str, tuple[Derivation, Skeleton]] = {}
+def _labelled(source: Grammar, derivations: Sequence[Derivation], known: Container[str]) -> dict[str, _Row]:
+    """The labelled rows of those derivations that are equations of structures not known, by structure."""
+    rows: dict[str, _Row] = {}
     for derivation in derivations:
         try:
             skeleton = skeleton_of(source.template, spell(source, derivation))
         except NoEquation:
             continue
-        if _is_suitable(skeleton):
-            by_structure.setdefault(skeleton.structure, (derivation, skeleton))
-    if not by_structure:
-        return []
-    means, deviations = zip(*(behaviour(skeleton) for _, skeleton in by_structure.values()), strict=True)
-    projected = project(np.array(means), np.array(deviations)).astype(np.float32)
-    return [
-        _Row(derivation, skeleton.frame.orders[0], skeleton.forced, structure, vector)
-        for (structure, (derivation, skeleton)), vector in zip(by_structure.items(), projected, strict=True)
-    ]
+        structure = skeleton.structure
+        if _is_suitable(skeleton) and structure not in known and structure not in rows:
+            vector = project(*behaviour(skeleton)).astype(np.float32)
+            rows[structure] = _Row(derivation, skeleton.frame.orders[0], skeleton.forced, structure, vector)
+    return rows
 
 
 def _is_suitable(skeleton: Skeleton) -> bool:
@@ -249,11 +224,7 @@ def _is_suitable(skeleton: Skeleton) -> bool:
 
 
 def _translated(
-    parallel: "Parallel",
-    grammar: Grammar,
-    source: Grammar,
-    rows: dict[str, _Row],
-    parsed: dict[Derivation, Blocks],
+    grammar: Grammar, source: Grammar, rows: dict[str, _Row], parsed: dict[Derivation, Blocks]
 ) -> dict[str, _Row]:
     """The rows with derivations of `grammar` in place of those of `source`, without those that are too long.
 
@@ -266,19 +237,15 @@ def _translated(
         blocks = split(source, row.derivation)
         header = join(source, blocks.header, plain.summands * len(blocks.summands))
         pieces[structure] = [header, *(join(source, plain.header, [summand]) for summand in blocks.summands)]
-    missing = [d for d in dict.fromkeys(itertools.chain.from_iterable(pieces.values())) if d not in parsed]
-    parsed.update(zip(missing, _in_chunks(parallel, partial(_parse, grammar), source, missing), strict=True))
+    for derivation in itertools.chain.from_iterable(pieces.values()):
+        if derivation not in parsed:
+            parsed[derivation] = split(grammar, parse(grammar, spell(source, derivation)))
     result = {}
     for structure, (header, *summands) in pieces.items():
         derivation = join(grammar, parsed[header].header, [parsed[summand].summands[0] for summand in summands])
         if len(derivation) <= grammar.max_length:
             result[structure] = replace(rows[structure], derivation=derivation)
     return result
-
-
-def _parse(grammar: Grammar, source: Grammar, derivations: Sequence[Derivation]) -> list[Blocks]:
-    """The header and summands of the same sentences in `grammar`."""
-    return [split(grammar, parse(grammar, spell(source, derivation))) for derivation in derivations]
 
 
 def _cheapest_sentence(grammar: Grammar) -> Blocks:

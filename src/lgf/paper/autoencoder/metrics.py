@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
 
 from lgf.grammar import Blocks, split, unpad
 from lgf.paper.autoencoder.autoencoder import Autoencoder, decode, encode, latent
@@ -22,11 +23,10 @@ def behavioural_correlation(model: Autoencoder, derivations: ArrayLike, behaviou
 
     NaN if there are too few rows, or all distances are equal.
     """
-    pairs = np.triu_indices(len(np.asarray(behaviour)), 1)
-    ranks = [rankdata(_distances(x)[pairs]) for x in (latent(model, derivations), behaviour)]
-    if any(np.ptp(r) == 0 for r in ranks if len(r)) or len(pairs[0]) < 2:
+    squares = [pdist(np.asarray(x, float), "sqeuclidean") for x in (latent(model, derivations), behaviour)]
+    if len(squares[0]) < 2 or any(np.ptp(s) == 0 for s in squares):
         return math.nan
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(spearmanr(*squares).statistic)
 
 
 def nearest(model: Autoencoder, derivations: ArrayLike, row: int, k: int) -> NDArray[np.int64]:
@@ -92,9 +92,3 @@ def _kind(before: Blocks, after: Blocks) -> str:
     # Adding or dropping a summand changes which choices the header has, so headers are not compared then.
     same = before.header == after.header or len(before.summands) != len(after.summands)
     return "summand" if same and len(gone) <= 1 and len(new) <= 1 else "more"
-
-
-def _distances(x: ArrayLike) -> NDArray[np.float64]:
-    rows = np.asarray(x, dtype=np.float64)
-    squares = (rows**2).sum(1)
-    return np.maximum(squares[:, None] + squares - 2 * rows @ rows.T, 0)
