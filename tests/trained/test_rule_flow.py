@@ -143,6 +143,20 @@ def test_file(tmp_path):
         load_rule_flow(tmp_path, grammar)
 
 
+def test_weights_that_are_missing_or_do_not_fit_are_refused(tmp_path):
+    grammar = load_grammar("standard")
+    flow = _net(grammar).flow()
+    not_read = ("said.weight", "summand.weight", "side.weight", "log_odds.weight", "log_odds.bias")  # beyond their end
+    for name, value in flow.weights.items():
+        without = {other: v for other, v in flow.weights.items() if other != name}
+        for weights in (without, {**without, name: np.concatenate([value, value[:1]])}):
+            if name in weights and name in not_read:
+                continue
+            save_rule_flow(RuleFlow(grammar, flow.settings, weights), tmp_path, {})
+            with pytest.raises(LgfError, match="damaged"):
+                load_rule_flow(tmp_path, grammar)
+
+
 def test_training_lowers_the_bits(examples):
     grammar, _, rows = examples
     net = _net(grammar).train()

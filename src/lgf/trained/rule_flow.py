@@ -114,43 +114,6 @@ class RuleFlow:
         return x + _linear(self.weights, f"{name}.3", inner)
 
 
-def rule_flow_shapes(
-    grammar: Grammar, settings: RuleFlowSettings, static: int, missing: int
-) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of the weights."""
-    width, rules = settings.width, grammar.n_rules
-    shapes: dict[str, tuple[int, ...]] = {
-        "mean": (static,),
-        "deviation": (static,),
-        "missing_mean": (missing,),
-        "missing_deviation": (missing,),
-        "said.weight": (rules, width),
-        "summand.weight": (rules, width),
-        "side.weight": (len(grammar.nonterminals), width),
-    }
-
-    def linear(name: str, inputs: int, outputs: int) -> None:
-        shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (outputs, inputs), (outputs,)
-
-    for name, inputs in (("enter", static), ("missing", missing)):
-        linear(f"{name}.0", inputs, 2 * width)
-        linear(f"{name}.3", 2 * width, width)
-    linear("leave", width, rules)
-    shapes["of_term"] = (missing - 2, settings.odds)
-    linear("evidence", BY_TERM + 1, settings.odds)
-    linear("context", width, settings.odds)
-    linear("log_odds", settings.odds, 1)
-    norms = ["read", "last"]
-    for name, count, inner in (("reading", settings.reading, 2 * width), ("steps", settings.depth, width)):
-        for i in range(count):
-            norms.append(f"{name}.{i}.0")
-            linear(f"{name}.{i}.1", width, inner)
-            linear(f"{name}.{i}.3", inner, width)
-    for name in norms:
-        shapes[f"{name}.weight"] = shapes[f"{name}.bias"] = (width,)
-    return shapes
-
-
 def log_weights(grammar: Grammar) -> np.ndarray:
     """The logarithms of the weights of the rules; of weight 0, that of a weight that is never drawn."""
     return np.log(np.maximum([rule.weight for rule in grammar.rules], 1e-9))

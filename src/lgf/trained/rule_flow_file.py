@@ -1,6 +1,6 @@
 """The conditional flow of a model: one file beside the other weights, in half precision, with its description inside.
 
-Loading rejects weights of other names, shapes or types than the description says. Nothing is unpickled.
+Loading runs the network once, which rejects weights that are missing or do not fit. Nothing is unpickled.
 """
 
 import json
@@ -17,7 +17,7 @@ from lgf.errors import LgfError
 from lgf.files import read_bytes
 from lgf.grammar import Grammar
 from lgf.trained.folders import LARGEST, model_folder
-from lgf.trained.rule_flow import RuleFlow, RuleFlowSettings, rule_flow_shapes
+from lgf.trained.rule_flow import RuleFlow, RuleFlowSettings
 
 FILE = "conditional.safetensors"
 
@@ -45,16 +45,24 @@ def load_rule_flow(name_or_path: str | Path, grammar: Grammar) -> RuleFlow | Non
         weights, about = load(content), rule_flow_facts(content)
         if about["fingerprint"] != grammar.fingerprint:
             return None
-        settings = RuleFlowSettings(**about["settings"])
-        static, missing = len(weights["mean"]), len(weights["missing_mean"])
-        shapes = rule_flow_shapes(grammar, settings, static, missing)
-        if {name: value.shape for name, value in weights.items()} != shapes:
-            raise ValueError("its weights have other names or sizes than it says")
+        weights = {name: value.astype(np.float32) for name, value in weights.items()}
+        flow = RuleFlow(grammar, RuleFlowSettings(**about["settings"]), weights)
         if not all(np.isfinite(value).all() for value in weights.values()):
             raise ValueError("its weights are not finite")
+        _run_once(flow)
     except (SafetensorError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise LgfError(f"the conditional flow in {str(folder)!r} is damaged: {error}; get it again.") from error
-    return RuleFlow(grammar, settings, {name: value.astype(np.float32) for name, value in weights.items()})
+    return flow
+
+
+def _run_once(flow: RuleFlow) -> None:
+    """Fails unless the weights fit each other and the grammar."""
+    features, missing = np.zeros(len(flow.weights["mean"])), np.zeros(len(flow.weights["missing_mean"]))
+    rules, sides = flow.grammar.n_rules, np.arange(len(flow.grammar.nonterminals))
+    state = flow.read(features) + flow.missing(missing) + flow.said[rules - 1] + flow.said_in_summand[rules - 1]
+    if len(flow.odds(features, missing, state)) != len(missing) - 2:
+        raise ValueError("it has other terms than it reads features of")
+    flow.log_probabilities(state, sides, np.zeros((len(sides), rules)), np.ones(rules, bool))
 
 
 def rule_flow_facts(content: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,10 +24,11 @@ def behavioural_correlation(model: Autoencoder, derivations: ArrayLike, behaviou
 
     NaN if there are too few rows, or all distances are equal.
     """
-    squares = [pdist(np.asarray(x, float), "sqeuclidean") for x in (latent(model, derivations), behaviour)]
-    if len(squares[0]) < 2 or any(np.ptp(s) == 0 for s in squares):
+    own, wanted = (pdist(np.asarray(x, float), "sqeuclidean") for x in (latent(model, derivations), behaviour))
+    if len(own) < 2 or np.ptp(own) == 0 or np.ptp(wanted) == 0:
         return math.nan
-    return float(spearmanr(*squares).statistic)
+    ranked: Any = spearmanr(own, wanted)
+    return float(ranked.statistic)
 
 
 def nearest(model: Autoencoder, derivations: ArrayLike, row: int, k: int) -> NDArray[np.int64]:
