@@ -30,6 +30,8 @@ COMMANDS = {
     "odebench-page": ("odebench_page", "write the page on ODEBench: shares against noise, ours beside published"),
     "release": ("releases", "run a command by released versions, or by several versions in turn"),
     "peers": ("peers.asking", "list or install other programs to compare with"),
+    "model": ("model_metrics", "measure a trained model: reconstruction, one-token changes, samples of its flow"),
+    "rows": ("row_training", "train the ranking of right-hand sides of systems on simulated ones"),
     "autoencoder": ("paper_autoencoder", "train the autoencoder of a recipe alone, in pieces; exact reconstruction"),
     "conditional": ("conditional", "the rank of the truth in the list of the conditional flow, and its bits"),
     "lists": ("first_lists", "processor time of the first list of proposals for a system"),

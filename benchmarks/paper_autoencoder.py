@@ -15,8 +15,7 @@ import torch
 from benchmarks.checked_decoding import checked_share
 from benchmarks.surroundings import ROOT, machine, versions
 from lgf.grammar import load_grammar
-from lgf.paper.autoencoder.autoencoder import design
-from lgf.paper.autoencoder.metrics import exact_share
+from lgf.paper.autoencoder.autoencoder import design, exact_share
 from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder
 from lgf.paper.training.recipe import Recipe, load_recipe
 from lgf.paper.training.stages import held_out, recipe_corpus, train_autoencoder

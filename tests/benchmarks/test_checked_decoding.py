@@ -8,8 +8,7 @@ from benchmarks.checked_decoding import checked_share, decode_checked
 from numpy.typing import NDArray
 
 from lgf.grammar import Grammar, load_grammar, pad, sample
-from lgf.paper.autoencoder.autoencoder import encode
-from lgf.paper.autoencoder.metrics import exact_share
+from lgf.paper.autoencoder.autoencoder import encode, exact_share
 from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder
 from lgf.paper.layout import Layout
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from benchmarks.model_metrics import behavioural_correlation, edits, latent, nearest
 
 from lgf.grammar import join, load_grammar, pad, restrict, sample, spell, split, unpad
-from lgf.paper.autoencoder.autoencoder import AutoencoderSettings, decode, design, encode, latent
-from lgf.paper.autoencoder.metrics import behavioural_correlation, edits, exact_share, nearest
+from lgf.paper.autoencoder.autoencoder import AutoencoderSettings, decode, design, encode, exact_share
 from lgf.paper.derivations.crossover import crossover
 from lgf.paper.derivations.rule_slots import left_sides, occurrences
 from lgf.paper.training.autoencoder import autoencoder_loss, behavioural_loss, new_autoencoder, squared_distances

@@ -3,14 +3,13 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from benchmarks.model_metrics import DRAWN
 
 from lgf.errors import LgfError
-from lgf.paper.autoencoder.autoencoder import decode, encode
-from lgf.paper.autoencoder.metrics import exact_share
+from lgf.paper.autoencoder.autoencoder import decode, encode, exact_share
 from lgf.paper.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.paper.flow.predictor import predict
 from lgf.paper.flow.sampling import sample
-from lgf.paper.training.model_metrics import DRAWN
 from lgf.trained.folders import model_names
 
 

@@ -19,7 +19,7 @@ from lgf.paper.autoencoder.autoencoder import decode
 from lgf.paper.bundle import load_bundle, save_bundle
 from lgf.paper.discovery.proposer import FlowProposer, _ranks
 from lgf.paper.flow.sampling import sample
-from lgf.paper.training.model_metrics import skeleton
+from lgf.paper.training.stages import skeleton
 from lgf.runs.presets import model_named, proposers_for
 from lgf.search.candidate import Population
 from lgf.search.evaluate import Evaluator

@@ -217,16 +217,9 @@ def train(
     """Train a model from a recipe."""
     from lgf.errors import LgfError
     from lgf.paper.training.recipe import load_recipe
-    from lgf.training.recipe import RowRecipe
 
     plan = load_recipe(recipe)
     folder = out if out is not None else Path("models") / plan.name
-    if isinstance(plan, RowRecipe):
-        from lgf.row_training import train_rows
-
-        typer.echo(json.dumps(train_rows(plan, folder, resume, _print_progress), indent=1))
-        typer.echo(f"the model {plan.name} is in {folder}", err=True)
-        return
     try:
         from lgf.paper.training.stages import train as train_model
     except ModuleNotFoundError as error:

@@ -1,11 +1,9 @@
-"""Training recipes of the conditional flow and of the ranking of right-hand sides, and of one training loop."""
+"""Training recipes of the conditional flow, and of one training loop."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from lgf.settings.ranges import Count, Positive, Tally, Weight
+from lgf.settings.ranges import Count, Positive, Weight
 from lgf.training.pairs import PairRecipe
 
 
@@ -30,20 +28,3 @@ class ConditionalRecipe:
     pairs: PairRecipe = PairRecipe()
     width: Count = 192
     epochs: Count = 10
-
-
-@dataclass(frozen=True)
-class RowSettings:
-    """The number of simulated systems of a ranking of right-hand sides."""
-
-    systems: Count = 1000
-
-
-@dataclass(frozen=True)
-class RowRecipe:
-    """All settings of the training of a ranking of the right-hand sides of systems."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-    grammar: str
-    seed: Tally = 0
-    rows: RowSettings = RowSettings()

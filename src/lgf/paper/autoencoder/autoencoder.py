@@ -10,9 +10,9 @@ from pydantic import Field
 from lgf.errors import LgfError
 from lgf.grammar import Extent, Grammar, extent, unpad
 from lgf.paper.autoencoder.block_autoencoder import BlockAutoencoder, block_shapes
-from lgf.paper.autoencoder.quantisation import bounded, to_codes, to_tokens
+from lgf.paper.autoencoder.quantisation import to_codes, to_tokens
 from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder, sequence_shapes
-from lgf.paper.layers import Array, Shapes, Weights
+from lgf.paper.layers import Shapes, Weights
 from lgf.paper.layout import Layout
 from lgf.settings.ranges import Count, Weight
 
@@ -99,14 +99,10 @@ def decode(
     return np.concatenate([np.empty((0, model.grammar.max_length), np.int32), *parts])
 
 
-def latent(model: Autoencoder, derivations: ArrayLike) -> Array:
-    """Bounded, unrounded latent vectors of padded derivations; the behavioural loss shapes their distances."""
-    levels = model.layout.levels
-    parts = [
-        model.place(bounded(model.latent(part), levels) / np.float32(levels // 2))
-        for part in _split(model.arrange(derivations))
-    ]
-    return np.concatenate(parts)
+def exact_share(model: Autoencoder, derivations: ArrayLike) -> float:
+    """The share of padded derivations that are reconstructed exactly."""
+    rows = np.asarray(derivations)
+    return float((decode(model, encode(model, rows)) == rows).all(1).mean())
 
 
 def _split(rows: NDArray) -> list[NDArray]:

@@ -56,11 +56,6 @@ class BlockAutoencoder:
         """Rows of rule numbers, split into header and summands; absent slots are padding."""
         return arrangement.arrange(self.grammar, self.extent, derivations)
 
-    def place(self, z: Array) -> Array:
-        """Vectors of rows z [n, D] for measuring distances. Slots are summed, so their order does not matter."""
-        header, slots = self.layout.cut(z)
-        return np.concatenate([header, slots.sum(1)], 1)
-
     def latent(self, arranged: NDArray[np.int64]) -> Array:
         """The latent z [n, D], neither bounded nor rounded."""
         size = self.extent

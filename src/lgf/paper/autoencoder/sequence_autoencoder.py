@@ -32,10 +32,6 @@ class SequenceAutoencoder:
         """The padded derivations [n, N]."""
         return np.asarray(derivations, dtype=np.int64)
 
-    def place(self, z: Array) -> Array:
-        """Vectors of rows z [n, D] for measuring distances: z itself."""
-        return z
-
     def latent(self, arranged: NDArray[np.int64]) -> Array:
         """The latent z [n, D], neither bounded nor rounded."""
         x = np.eye(self.grammar.n_rules + 1, dtype=np.float32)[arranged].swapaxes(1, 2)

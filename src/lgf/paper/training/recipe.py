@@ -11,7 +11,7 @@ from lgf.paper.autoencoder.autoencoder import AutoencoderSettings
 from lgf.paper.flow.denoiser import DenoiserSettings
 from lgf.settings.ranges import Count, Positive, Tally
 from lgf.settings.toml_tables import described, read_table
-from lgf.training.recipe import ConditionalRecipe, RowRecipe, TrainingRecipe
+from lgf.training.recipe import ConditionalRecipe, TrainingRecipe
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,10 @@ class Recipe:
     conditional: ConditionalRecipe | None = None
 
 
-def load_recipe(path: str | Path) -> Recipe | RowRecipe:
-    """The recipe in the file; LgfError names the first wrong key. A grammar path is relative to the file.
-
-    A recipe with a table [rows] is one of a ranking of right-hand sides.
-    """
+def load_recipe(path: str | Path) -> Recipe:
+    """The recipe in the file; LgfError names the first wrong key. A grammar path is relative to the file."""
     file = Path(path)
-    table = read_table(file)
-    recipe = described(RowRecipe if "rows" in table else Recipe, table, file.name)
+    recipe = described(Recipe, read_table(file), file.name)
     beside = file.parent / recipe.grammar
     try:
         there = beside.is_file()

@@ -1,4 +1,4 @@
-"""The stages of training a bundle: corpus, autoencoder, denoiser, predictors, conditional flow, metrics."""
+"""The stages of training a bundle: corpus, autoencoder, denoiser, predictors, conditional flow."""
 
 import platform
 import shutil
@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 import lgf
+from lgf.equation.skeleton import Skeleton
 from lgf.errors import LgfError, quoted
-from lgf.grammar import Grammar, extent, load_grammar, unpad
-from lgf.paper.autoencoder.autoencoder import Autoencoder, decode, design, encode
-from lgf.paper.autoencoder.metrics import exact_share
+from lgf.grammar import Derivation, Grammar, extent, load_grammar, spell, unpad
+from lgf.language.sentences import NoEquation, skeleton_of
+from lgf.paper.autoencoder.autoencoder import Autoencoder, decode, design, encode, exact_share
 from lgf.paper.bundle import ModelBundle, load_bundle, save_bundle
 from lgf.paper.corpus import Corpus, make_corpus
 from lgf.paper.flow.denoiser import Denoiser
@@ -24,7 +25,6 @@ from lgf.paper.flow.sampling import sample
 from lgf.paper.training import denoiser as flow
 from lgf.paper.training.autoencoder import autoencoder_loss, new_autoencoder
 from lgf.paper.training.block_autoencoder import BlockAutoencoder
-from lgf.paper.training.model_metrics import measure, skeleton
 from lgf.paper.training.recipe import Recipe, load_recipe
 from lgf.paper.training.sequence_autoencoder import SequenceAutoencoder
 from lgf.paper.training.trained_weights import arrays, to_denoiser
@@ -55,8 +55,6 @@ def train(
     interruption.
     """
     plan = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    if not isinstance(plan, Recipe):
-        raise LgfError("this is a recipe of a ranking of right-hand sides; train it by lgf.row_training.train_rows.")
     grammar = load_grammar(plan.grammar)
     if plan.autoencoder.architecture == "blocks" and not grammar.summand:
         raise LgfError(f"grammar {quoted(grammar.name)} names no summand; add a line 'summand: ...' to it.")
@@ -80,17 +78,14 @@ def train(
         plan.name, grammar, plan.autoencoder, autoencoder, denoiser, predictors,
         recipe=asdict(plan), metrics={}, seed=plan.seed, versions=_versions(),
     )  # fmt: skip
-    with times.stage("autoencoder without behaviour"):
-        plain = _without_behaviour(plan, grammar, corpus, n_held_out, work, progress)
     if plan.conditional is not None:
         most = max(1, extent(grammar, unpad(grammar, corpus.derivations)).summands)
         conditional, facts = train_conditional(plan.conditional, grammar, most, plan.seed, work, times, progress)
         save_rule_flow(conditional, out, {**facts, "versions": _versions()})
     save_bundle(bundle, out)
-    # The metrics are those of the stored half-precision weights.
-    bundle = load_bundle(out)
-    with times.stage("metrics"):
-        bundle = replace(bundle, metrics=measure(bundle, corpus, n_held_out, plain))
+    bundle = load_bundle(out)  # with the stored half-precision weights, in which it is measured
+    unseen = np.asarray(corpus.derivations[-n_held_out:], dtype=np.int64)
+    bundle = replace(bundle, metrics={"exact_reconstruction": exact_share(bundle.autoencoder, unseen)})
     save_bundle(bundle, out)
     shutil.move(work / FILE, Path(out) / FILE)
     shutil.rmtree(work)
@@ -104,7 +99,6 @@ def train_autoencoder(
     n_held_out: int,
     work: Path | None = None,
     progress: Report | None = None,
-    stage: str = "autoencoder",
 ) -> Autoencoder:
     """The trained autoencoder; the last `n_held_out` sentences of the corpus are for validation only."""
     settings = plan.autoencoder
@@ -130,8 +124,8 @@ def train_autoencoder(
 
     checked = derivations[n_train : n_train + CHECKED]
     fit(
-        model, loss, n_train, n_held_out, plan.autoencoder.training, plan.seed, stage,
-        checkpoint=work and work / f"{stage}.safetensors",
+        model, loss, n_train, n_held_out, plan.autoencoder.training, plan.seed, "autoencoder",
+        checkpoint=work and work / "autoencoder.safetensors",
         exact=lambda: exact_share(described.with_weights(arrays(model)), checked),
         progress=progress,
     )  # fmt: skip
@@ -193,14 +187,12 @@ def train_predictors(
     return predictors
 
 
-def _without_behaviour(
-    plan: Recipe, grammar: Grammar, corpus: Corpus, n_held_out: int, work: Path, progress: Report | None
-) -> Autoencoder | None:
-    """The same autoencoder trained without the behavioural loss, for comparison."""
-    if plan.autoencoder.weight == 0 or plan.autoencoder.architecture == "sequence":  # that one trains for hours
+def skeleton(grammar: Grammar, derivation: Derivation) -> Skeleton | None:
+    """The derivation's equation, in the lowest possible order; None if it gives no equation."""
+    try:
+        return skeleton_of(grammar.template, spell(grammar, derivation))
+    except NoEquation:
         return None
-    plain = replace(plan, autoencoder=replace(plan.autoencoder, weight=0.0))
-    return train_autoencoder(plain, grammar, corpus, n_held_out, work, progress, "autoencoder without behaviour")
 
 
 def held_out(corpus: Corpus) -> int:

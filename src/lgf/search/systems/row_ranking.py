@@ -2,20 +2,17 @@
 
 It is a conditional logit: a right-hand side has the weight exp(w . features), see `row_evidence`, and the weights of a
 list are normalised. So ranks of different rows are logarithms of probabilities, and add up to that of a system. The
-seventeen numbers w are learned on simulated systems (`lgf.row_training`), the same for every row and number of states.
+seventeen numbers w are learned on simulated systems (`python -m benchmarks rows`), the same for every row and number
+of states.
 """
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from lgf.errors import LgfError
 from lgf.search.systems.component import Component
@@ -41,14 +38,6 @@ class RowRanking:
         """The right-hand sides, the most probable first; ranks are -2 log p, as description lengths are."""
         ranks = -2.0 * self.log_probabilities(evidence.features)
         return [evidence.components[i].ranked(float(ranks[i])) for i in np.argsort(ranks, kind="stable")]
-
-
-def save_row_ranking(ranking: RowRanking, folder: str | Path, facts: Mapping[str, Any]) -> None:
-    """Writes the ranking into a folder; `facts` say how it was trained and how good it is."""
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    arrays = {"mean": ranking.mean, "deviation": ranking.deviation, "weights": ranking.weights}
-    (path / FILE).write_bytes(save(arrays, {"about": json.dumps(dict(facts))}))
 
 
 @cache

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
+from benchmarks.row_training import RowExamples, RowRecipe, RowSettings, fit_ranking, train_rows
+from benchmarks.simulated_systems import simulate_system
 
-from lgf import row_training
+from benchmarks import row_training
 from lgf.errors import LgfError
 from lgf.grammar import load_grammar
-from lgf.paper.training.recipe import load_recipe
-from lgf.paper.training.stages import train
-from lgf.row_training import RowExamples, fit_ranking, train_rows
 from lgf.search.systems.row_evidence import N_FEATURES
+from lgf.settings.toml_tables import described, read_table
 from lgf.solver.solve import solve
-from lgf.training.recipe import RowRecipe, RowSettings
-from lgf.training.system_simulation import simulate_system
 
 
 def test_a_simulated_system_depends_on_its_generator_only_and_solves():
@@ -60,11 +58,11 @@ def test_a_training_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
     assert {p.name for p in (tmp_path / "parts").iterdir()} == {"rows.safetensors", "times.json"}
 
 
-def test_recipes_of_the_other_kind_are_refused(tmp_path):
-    (tmp_path / "rows.toml").write_text('name = "x"\ngrammar = "standard"\n[rows]\nsystems = 1\n')
-    plan = load_recipe(tmp_path / "rows.toml")
-    assert isinstance(plan, RowRecipe)
+def test_a_grammar_of_one_state_is_refused(tmp_path):
     with pytest.raises(LgfError, match="is not one of systems"):
-        train_rows(plan, tmp_path / "out")
-    with pytest.raises(LgfError, match="ranking of right-hand sides"):
-        train(tmp_path / "rows.toml", tmp_path / "out")
+        train_rows(RowRecipe("x", "standard"), tmp_path / "out")
+
+
+def test_the_recipe_of_the_package_is_sound(pytestconfig):
+    file = pytestconfig.rootpath / "recipes" / "systems.toml"
+    assert described(RowRecipe, read_table(file), file.name).rows.systems >= 100

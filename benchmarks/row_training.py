@@ -1,19 +1,23 @@
-"""Training of the ranking of right-hand sides on simulated systems.
+"""Training of the ranking of right-hand sides (`lgf.search.systems.row_ranking`) on simulated systems.
 
 The evidence of a simulated system is that of a search: its record is smoothed, and the right-hand sides of each row are
 selected and fitted in integral form. A row whose true right-hand side is not among them is counted and left out.
 Systems are made in chunks, each a file. A chunk depends only on the seed and its own number.
 """
 
+import argparse
+import json
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from safetensors.numpy import save
 from scipy.optimize import minimize
 
+from benchmarks.simulated_systems import SimulatedSystem, simulate_system
 from lgf.errors import LgfError, quoted
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import Grammar, load_grammar
@@ -21,18 +25,49 @@ from lgf.search.proposers.components import ComponentSettings
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.language import system_language
 from lgf.search.systems.row_evidence import N_FEATURES, RowEvidence
-from lgf.search.systems.row_ranking import RowRanking, save_row_ranking
+from lgf.search.systems.row_ranking import FILE as RANKING
+from lgf.search.systems.row_ranking import RowRanking
 from lgf.search.systems.term_grid import make_term_grid
+from lgf.settings.ranges import Count, Tally
+from lgf.settings.toml_tables import described, read_table
 from lgf.smoothing.complete import complete
 from lgf.training.chunks import made_in_chunks
 from lgf.training.progress import Progress
-from lgf.training.recipe import RowRecipe
 from lgf.training.stage_times import FILE, StageTimes
-from lgf.training.system_simulation import SimulatedSystem, simulate_system
 
 _CHUNK = 25  # systems in a file
 _HELD_OUT = 0.2  # the share of the right-hand sides that validate
 _PENALTY = 1.0  # on the squared weights of the scaled features
+
+
+@dataclass(frozen=True)
+class RowSettings:
+    """The number of simulated systems."""
+
+    systems: Count = 1000
+
+
+@dataclass(frozen=True)
+class RowRecipe:
+    """All settings of a training."""
+
+    name: str
+    grammar: str
+    seed: Tally = 0
+    rows: RowSettings = RowSettings()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The recipe and the folder."""
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--out", type=Path, required=True, help="folder of rows.safetensors")
+    parser.add_argument("--resume", action="store_true", help="go on where a training was interrupted")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Trains and prints the metrics."""
+    recipe = described(RowRecipe, read_table(args.recipe), args.recipe.name)
+    print(json.dumps(train_rows(recipe, args.out, args.resume), indent=1))
 
 
 class RowExamples(NamedTuple):
@@ -64,7 +99,7 @@ def train_rows(
     """
     grammar = load_grammar(recipe.grammar)
     if grammar.template != "system":
-        raise LgfError(f"grammar {quoted(grammar.name)} is not one of systems; leave the table [rows] out.")
+        raise LgfError(f"grammar {quoted(grammar.name)} is not one of systems.")
     work = Path(out) / "work"
     if not resume:
         shutil.rmtree(work, ignore_errors=True)
@@ -148,6 +183,14 @@ def fit_ranking(examples: RowExamples) -> RowRanking:
 
     found = minimize(loss, np.zeros(N_FEATURES), jac=True, method="L-BFGS-B", options={"maxiter": 500})
     return RowRanking(mean, deviation, found.x)
+
+
+def save_row_ranking(ranking: RowRanking, folder: str | Path, facts: Mapping[str, Any]) -> None:
+    """Writes the ranking into a folder; `facts` say how it was trained and how good it is."""
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    arrays = {"mean": ranking.mean, "deviation": ranking.deviation, "weights": ranking.weights}
+    (path / RANKING).write_bytes(save(arrays, {"about": json.dumps(dict(facts))}))
 
 
 def _ranks(scores: np.ndarray, examples: RowExamples) -> dict[str, float]:
