@@ -121,7 +121,7 @@ def test_a_wide_prediction_is_a_weak_test_and_a_better_one_is_named(decay):
 def test_the_report_says_how_the_table_was_read(decay):
     assert "How the table was read" not in report(decay, IMAGES)
     text = report(replace(decay, request=replace(decay.request, notes=("Column 'Temp [K]' is called u.",))), IMAGES)
-    assert "<p>How the table was read:</p><ul><li>Column &#x27;Temp [K]&#x27; is called u.</li></ul>" in text
+    assert "<p>How the table was read:</p><ul><li>Column &#39;Temp [K]&#39; is called u.</li></ul>" in text
 
 
 def test_names_from_the_data_cannot_become_markup(decay):

@@ -1,7 +1,6 @@
 """The table of a batch: a CSV file, and an HTML page with the curves."""
 
 import csv
-import html
 import io
 import math
 from collections.abc import Sequence
@@ -12,8 +11,8 @@ from lgf.batch.answer import Answer, Status
 from lgf.errors import LgfError
 from lgf.expression.print import format_number
 from lgf.files import write_atomically
-from lgf.report.page import STYLE
 from lgf.report.percentages import percentage
+from lgf.report.templates import render
 
 TABLE, PAGE = "summary.csv", "summary.html"
 _WIDTH, _HEIGHT = 160, 48  # of a small figure, in pixels
@@ -85,31 +84,24 @@ def check_any(answers: Sequence[Answer]) -> None:
 
 def page(answers: Sequence[Answer], common: str | None = None) -> str:
     """The table as a page without scripts or links to other places."""
-    head = ("record", "", "equation", "error", "prediction", "verdict", "constants", "seconds")
-    body = "\n".join(_line(line) for line in answers)
-    structure = "" if common is None else f'<p class="equation">{html.escape(common)}</p><p>One structure for all.</p>'
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Latent Grammar Flow: batch</title>'
-        f"<style>{STYLE} body {{ max-width: 90rem }} td {{ vertical-align: top }}</style></head><body>\n"
-        f"<h1>Latent Grammar Flow: {len(answers)} records</h1>\n<p>{html.escape(summary(answers))}</p>{structure}\n"
-        f"<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>\n{body}\n</table>\n"
-        "<p>Errors are root mean squares relative to the signal, in sample and of samples that the fit did not see. "
-        "Figures and the whole report of one record: <code>lgf plot FOLDER/RECORD</code>.</p>\n</body></html>\n"
-    )
+    records = [{"record": line.record, **_cells(line)} for line in answers]
+    return render("batch.html.j2", summary=summary(answers), common=common, records=records, size=(_WIDTH, _HEIGHT))
 
 
-def _line(line: Answer) -> str:
+def _cells(line: Answer) -> dict[str, Any]:
     if line.status is not Status.ANSWERED:
-        return (
-            f'<tr><td>{html.escape(line.record)}</td><td></td><td colspan="6" class="error">'
-            f"{html.escape(f'{line.status.value}: {line.sentence}')}</td></tr>"
-        )
-    equation = "<br>".join(html.escape(row) for row in line.equation.splitlines())
-    constants = "<br>".join(html.escape(_constant(*entry)) for entry in line.constants)
-    errors = ["" if e is None else percentage(e) for e in (line.error, line.prediction)]
-    verdict = f'<td title="{html.escape(line.sentence)}">{html.escape(line.trust)}</td>'
-    cells = "".join(f"<td>{cell}</td>" for cell in (html.escape(line.record), _figure(line), equation, *errors))
-    return f"<tr>{cells}{verdict}<td>{constants}</td><td>{line.seconds:.1f}</td></tr>"
+        return {"failure": f"{line.status.value}: {line.sentence}"}
+    return {
+        "curves": _curves(line),
+        "cells": [
+            line.equation.splitlines(),
+            *([] if e is None else [percentage(e)] for e in (line.error, line.prediction)),
+        ],
+        "verdict": line.trust,
+        "sentence": line.sentence,
+        "constants": [_constant(*entry) for entry in line.constants],
+        "seconds": f"{line.seconds:.1f}",
+    }
 
 
 def _constant(term: str, value: float, error: float) -> str:
@@ -117,24 +109,25 @@ def _constant(term: str, value: float, error: float) -> str:
     return f"{term}: {format_number(value, error)}{spread}"
 
 
-def _figure(line: Answer) -> str:
+def _curves(line: Answer) -> list[dict[str, Any]]:
     """Samples as dots and the solution as a line, each measured column in a colour of its own."""
-    parts = []
+    curves = []
     for (_, t, measured, solution), colour in zip(line.curves, _COLOURS, strict=False):
         values = [v for v in (*measured, *solution) if v is not None]
         if not values or t[-1] == t[0]:
             continue
         low, high = min(values), max(values)
 
-        def place(
-            time: float, value: float, t: Sequence[float] = t, low: float = low, high: float = high
-        ) -> tuple[float, float]:
-            share = (value - low) / (high - low) if high > low else 0.5
-            return round(2 + (_WIDTH - 4) * (time - t[0]) / (t[-1] - t[0]), 1), round(_HEIGHT - 2 - 44 * share, 1)
+        def places(
+            column: Sequence[float | None], t: Sequence[float] = t, low: float = low, high: float = high
+        ) -> list[tuple[float, float]]:
+            shares = [None if v is None else (v - low) / (high - low) if high > low else 0.5 for v in column]
+            return [
+                (round(2 + (_WIDTH - 4) * (time - t[0]) / (t[-1] - t[0]), 1), round(_HEIGHT - 2 - 44 * share, 1))
+                for time, share in zip(t, shares, strict=True)
+                if share is not None
+            ]
 
-        dots = (place(a, b) for a, b in zip(t, measured, strict=True) if b is not None)
-        points = (place(a, b) for a, b in zip(t, solution, strict=True) if b is not None)
-        parts.append("".join(f'<circle cx="{x}" cy="{y}" r="1.2" fill="{colour}" opacity=".5"/>' for x, y in dots))
-        path = " ".join(f"{x},{y}" for x, y in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}"/>')
-    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img">{"".join(parts)}</svg>'
+        points = " ".join(f"{x},{y}" for x, y in places(solution))
+        curves.append({"colour": colour, "dots": places(measured), "points": points})
+    return curves
