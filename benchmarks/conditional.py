@@ -43,7 +43,7 @@ from lgf.runs.presets import proposers_for
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
 from lgf.search.proposers.basic import propose
-from lgf.search.proposers.missing_terms import MissingSettings, moves
+from lgf.search.proposers.missing_terms import moves
 from lgf.search.settings import DiscoverySettings
 from lgf.search.term_columns import TermColumns
 from lgf.settings.flow import ConditionalSettings
@@ -139,7 +139,7 @@ def missing_term(
     lengths = {
         t.parts[0]: sentence_bits(flow, record, language.allowed, tuple(header), [[*rest, t.derivation]]) for t in known
     }
-    changes = moves(evaluator(shortened), target, TermColumns(language, target), MissingSettings())
+    changes = moves(evaluator(shortened), target, TermColumns(language, target))
     of_table = {short | {language.term(t)} for t in lengths}
     added = [p for move in changes if move.kind == "add" and (p := frozenset(move.parts)) in of_table]
     return {

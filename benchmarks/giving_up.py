@@ -29,12 +29,12 @@ from lgf.fit.constants import fit_constants
 from lgf.fit.segments import Shooting
 from lgf.fit.settings import FitSettings
 from lgf.fit.target_assembly import make_target
-from lgf.search.proposers.components import ComponentSettings
+from lgf.search.proposers import components
 from lgf.smoothing.complete import complete
 
 SEARCH = FitSettings()
 THOROUGH = FitSettings(patient=True)
-SEGMENTS = (ComponentSettings().segments[0], *ComponentSettings().descent[1:])
+SEGMENTS = (components.SEGMENTS[0], *components.DESCENT[1:])
 NOISE = 0.05
 NEAR = 2.0  # times the loss of the noise
 LARGEST = 1e6  # in its place for a fit without a solution

@@ -21,7 +21,6 @@ from benchmarks.simulated_systems import SimulatedSystem, simulate_system
 from lgf.errors import LgfError, quoted
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import Grammar, load_grammar
-from lgf.search.proposers.components import ComponentSettings
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.language import system_language
 from lgf.search.systems.row_evidence import N_FEATURES, RowEvidence
@@ -143,12 +142,12 @@ def _joined(parts: list[RowExamples]) -> RowExamples:
 
 def _examples(simulated: SimulatedSystem, grammar: Grammar) -> RowExamples:
     """The rows of one system."""
-    problem, settings = simulated.problem, ComponentSettings()
+    problem = simulated.problem
     (frame,) = problem.frames
     target = make_target(problem, frame, [complete(o, frame) for o in problem.observations])
     language = system_language(grammar, problem, frame, target)
-    terms = make_term_grid(language, target, settings.terms)
-    selection = ComponentSelection(language, target, terms, target.columns, settings.selection)
+    terms = make_term_grid(language, target)
+    selection = ComponentSelection(language, target, terms, target.columns)
     right_sides = simulated.system.skeleton.right_sides
     assert right_sides is not None
     parts = []

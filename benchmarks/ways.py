@@ -20,7 +20,7 @@ from lgf.runs.presets import proposers_for
 from lgf.search.candidate import Population, Proposal
 from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer, make_schedule
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, Proposer
-from lgf.search.proposers.components import ComponentProposer, ComponentSettings
+from lgf.search.proposers.components import SEGMENTS, ComponentProposer, ComponentSettings
 from lgf.search.settings import PAPER, DiscoverySettings, EnumerationSettings, ProposerShare
 from lgf.search.systems.combinations import combinations
 from lgf.search.systems.component import Component, propose_components
@@ -95,12 +95,9 @@ class EnumeratedSystems:
     _CHEAPEST = 300  # right-hand sides of a row
 
     def __init__(self, language: SystemLanguage, target: Target):
-        settings = ComponentSettings()
         self._language = language
-        self._shooting = Shooting(settings.segments[:1])
-        selection = ComponentSelection(
-            language, target, make_term_grid(language, target, settings.terms), target.columns, settings.selection
-        )
+        self._shooting = Shooting(SEGMENTS[:1])
+        selection = ComponentSelection(language, target, make_term_grid(language, target), target.columns)
         lists = [self._cheapest(selection, row) for row in range(len(language.frame.states))]
         self._systems = combinations(lists, self._CHEAPEST * 10)
 

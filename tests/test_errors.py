@@ -49,7 +49,6 @@ from lgf.runs.presets import model_named, settings_in
 from lgf.runs.request import Request, check_request
 from lgf.runs.suggestion import suggest
 from lgf.search.loop import SearchSettings
-from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.settings import DiscoverySettings, ProposerShare
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
@@ -262,7 +261,6 @@ ESTIMATOR = {
     "no proposers": mixed(),
     "proposer twice": mixed(("flow", 1.0), ("flow", 2.0)),
     "no proposer that can": mixed(("mine", 1.0), proposers={"mine": lambda *_: None}),
-    "no move": lambda: EvolutionSettings(replace=0, add=0, drop=0, cross=0, header=0),
     "no variables": lambda: Knowledge(variables=()),
 }
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +53,14 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("decay.csv").write_text("t,u\n" + "".join(f"{t},{u}\n" for t, u in zip(T, U, strict=True)))
     Path("settings.toml").write_text(FILE)
+
+
+def test_settings_are_few():
+    def leaves(settings):
+        parts = [getattr(settings, field.name) for field in fields(settings)]
+        return sum(leaves(part) if is_dataclass(part) else 1 for part in parts)
+
+    assert leaves(DiscoverySettings()) <= 100  # 307 in version 0.2; a number that nobody sets stands beside its code
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -64,14 +64,15 @@ class Lack:
         return self._gains[begin]
 
 
+_LEAST = 14.0  # nats below which a sentence is not listed
 _BATCH = 24  # partial sentences that are continued at a time
 
 
 class LikelySentences:
     """The sentences of a record, the most probable first; an iterator of (log p, derivation)."""
 
-    def __init__(self, flow: RuleFlow, record: Projections, allowed: np.ndarray, settings: ConditionalSettings):
-        self._flow, self._record, self._allowed, self._settings = flow, record, allowed, settings
+    def __init__(self, flow: RuleFlow, record: Projections, allowed: np.ndarray, least: float = _LEAST):
+        self._flow, self._record, self._allowed, self._least = flow, record, allowed, least
         self._grammar = flow.grammar
         self._state = flow.read(record.features)
         self._numbers = {name: i for i, name in enumerate(self._grammar.nonterminals)}
@@ -101,9 +102,9 @@ class LikelySentences:
         states = self._state + np.array([p.said + (p.within + p.lack.vector if p.lack else 0.0) for p in partials])
         sides = np.array([self._numbers[str(p.open[-1])] for p in partials])
         gains = np.array([p.lack.gain(p.present or ()) if p.lack else self._no_gain for p in partials])
-        log_p = self._flow.log_probabilities(states, sides, gains, self._allowed, self._settings.strength)
+        log_p = self._flow.log_probabilities(states, sides, gains, self._allowed)
         for (cost, _, partial), row in zip(batch, log_p, strict=True):
-            for rule in np.flatnonzero(row > cost - self._settings.least).tolist():
+            for rule in np.flatnonzero(row > cost - self._least).tolist():
                 self._push(cost - float(row[rule]), self._after(partial, rule))
 
     def _push(self, cost: float, partial: _Partial) -> None:
@@ -174,7 +175,7 @@ class ConditionalFlowProposer:
             record = grid_record(targets[language.frame])
             if record is not None:
                 self.records.append(record)
-                sentences = LikelySentences(flow, project(record, table), language.allowed, settings)
+                sentences = LikelySentences(flow, project(record, table), language.allowed)
                 self._streams.append((language, sentences))
         self._heads = [next(sentences, None) for _, sentences in self._streams]
         self._listed: set[str] = set()

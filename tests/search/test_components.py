@@ -35,7 +35,7 @@ from lgf.search.systems.integral_form import (
 from lgf.search.systems.language import system_language
 from lgf.search.systems.nested import simplest_nested
 from lgf.search.systems.row_fits import RowFits
-from lgf.search.systems.term_grid import GridSettings, make_term_grid
+from lgf.search.systems.term_grid import make_term_grid
 from lgf.smoothing.complete import complete
 from lgf.solver.forcing import Forcing
 from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
@@ -76,7 +76,7 @@ def test_integrals_of_terms_follow_the_trajectory():
     problem, _ = observed("x' = -0.3*x; y' = 0.2*x - y", (2.0, 1.0), t, 0.0, 0)
     target = target_of(problem)
     language = system_language(GRAMMAR, problem, target.frame, target)
-    terms = make_term_grid(language, target, GridSettings(n_terms=20))
+    terms = make_term_grid(language, target, 20)
     exact = solve(System.read("x' = -0.3*x; y' = 0.2*x - y"), (2.0, 1.0), t, rtol=1e-10).values.T
     grid, every = make_grid(target, np.ascontiguousarray(exact)), Needed(np.arange(2), np.arange(len(t)))
     integrals, largest = integrals_of(terms.programs, terms.owner, terms.values, grid, every)
@@ -171,8 +171,8 @@ def test_sums_of_terms_are_fitted_as_least_squares_does(hares):
     problem, _ = hares
     target = target_of(problem)
     language = system_language(GRAMMAR, problem, target.frame, target)
-    terms = make_term_grid(language, target, GridSettings(n_terms=60))
-    fits = RowFits(language, target, terms, target.columns, 600, 1e-3, 8)
+    terms = make_term_grid(language, target, 60)
+    fits = RowFits(language, target, terms, target.columns)
     hare, product, square = (
         terms.middle[terms.position[read_expression(text, target.frame)]] for text in ("hare", "hare*lynx", "hare^2")
     )

@@ -22,7 +22,7 @@ from lgf.search.systems.component import Component, fitted_components, propose_c
 from lgf.search.systems.conservation import closures, directions
 from lgf.search.systems.language import system_language
 from lgf.search.systems.repair import moves
-from lgf.search.systems.term_grid import GridSettings, make_term_grid
+from lgf.search.systems.term_grid import make_term_grid
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 
@@ -48,7 +48,7 @@ def outbreak():
     target = make_target(problem, frame, [complete(o, frame) for o in problem.observations])
     language = system_language(GRAMMAR, problem, frame, target)
     known = row_knowledge(problem.knowledge, frame)
-    return problem, target, language, known, make_term_grid(language, target, GridSettings(n_terms=40))
+    return problem, target, language, known, make_term_grid(language, target, 40)
 
 
 def term(text, frame):

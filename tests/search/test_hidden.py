@@ -25,7 +25,6 @@ from lgf.search.discover import discover
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.equivalents import equivalent
 from lgf.search.hidden.orientation import mirrored
-from lgf.search.hidden.paths import StartSettings
 from lgf.search.hidden.record import curves_of, widened, with_guessed_path
 from lgf.search.hidden.starts import find_starts
 from lgf.search.notes import NoteKind
@@ -127,7 +126,7 @@ def test_starts_are_those_of_a_plain_regression():
     language = system_language(load_grammar("systems"), problem, PAIR, target)
     known = row_knowledge(problem.knowledge, PAIR)
     curves = curves_of(target, "y", 80)
-    structures = find_starts(language, known, curves, 1, 30.0, {}, StartSettings())
+    structures = find_starts(language, known, curves, 1, 30.0, {})
     start = next(s for own in structures for s in own if terms_of_start(s) == [{"x", "x*y"}, {"y", "x*y"}])
     rest, coupling = start.components[0].coefficients
     prey, rate = curves.columns[Variable("x")], curves.columns[Variable("x", 1)]

@@ -12,7 +12,7 @@ from lgf.grammar import load_grammar
 from lgf.language.language import make_language
 from lgf.search.candidate import Population, Proposal
 from lgf.search.evaluate import Evaluator
-from lgf.search.proposers.missing_terms import Comparison, MissingSettings, MissingTermProposer, moves
+from lgf.search.proposers.missing_terms import Comparison, MissingTermProposer, moves
 from lgf.search.sensitivity import in_blocks, linearise, run
 from lgf.search.term_columns import TermColumns
 from lgf.smoothing.complete import complete
@@ -113,7 +113,7 @@ def test_what_a_term_explains_is_what_a_projection_leaves(duffing, taken):
 def test_the_missing_term_is_in_the_first_batch(duffing):
     target, language, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u"), 5.0))
-    found = moves(candidate, target, TermColumns(language, target), MissingSettings())
+    found = moves(candidate, target, TermColumns(language, target))
     cubic = read_expression("u^3")
     rank = next(i for i, m in enumerate(found) if m.kind == "add" and cubic in m.parts)
     assert rank < 8  # behind saturations that are u^3 for small u
@@ -122,7 +122,7 @@ def test_the_missing_term_is_in_the_first_batch(duffing):
 def test_a_divisor_can_be_missing():
     target, language, evaluator = prepared("u'' + 0.3*u' + 4*u + 1.5*u^2*u'' = 0", (1.2, 0.0))
     candidate = evaluator(Proposal(Skeleton.read("u'' = C*u' + C*u + C*u^3"), 5.0))
-    found = moves(candidate, target, TermColumns(language, target), MissingSettings())
+    found = moves(candidate, target, TermColumns(language, target))
     assert any(m.kind == "divide" for m in found[:5])
 
 
@@ -144,7 +144,7 @@ def test_proposals_are_new_changes_of_the_best_and_say_what_they_mean(duffing):
 def test_a_candidate_that_cannot_be_solved_has_no_changes(duffing):
     target, language, evaluator = duffing
     candidate = evaluator(Proposal(Skeleton.read("u''^2 = C*u"), 5.0))
-    assert moves(candidate, target, TermColumns(language, target), MissingSettings()) == []
+    assert moves(candidate, target, TermColumns(language, target)) == []
 
 
 def test_terms_of_an_operator_grammar_have_no_higher_derivative_than_the_equation(duffing):

@@ -24,7 +24,7 @@ from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.language import system_language
 from lgf.search.systems.row_evidence import N_FEATURES, TermValues
 from lgf.search.systems.row_ranking import load_row_ranking
-from lgf.search.systems.term_grid import GridSettings, make_term_grid
+from lgf.search.systems.term_grid import make_term_grid
 from lgf.smoothing.complete import complete
 from lgf.solver.solve import solve
 
@@ -46,10 +46,9 @@ def record_of(scale=1.0, duration=1.0, **known):
 def evidence_of(scale=1.0, duration=1.0, **known):
     """The evidence of both rows, with states in other units, and of time."""
     problem, target = record_of(scale, duration, **known)
-    settings = ComponentSettings()
     language = system_language(GRAMMAR, problem, target.frame, target)
-    terms = make_term_grid(language, target, settings.terms)
-    return ComponentSelection(language, target, terms, target.columns, settings.selection).evidence(range(2))
+    terms = make_term_grid(language, target)
+    return ComponentSelection(language, target, terms, target.columns).evidence(range(2))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +96,7 @@ def test_shares_are_the_sizes_of_terms_beside_the_slope(hares):
     product = read_expression("hare*lynx", hares.frame), Variable("hare").symbol
     plainly = Component(product, (-0.4, 1.1), ((), ()))
     over = Component(product, (-0.4, 1.1), ((), ()), read_expression("1 + C*hare", hares.frame), (0.2,))
-    terms = make_term_grid(unrestricted(GRAMMAR, hares.frame), hares, GridSettings(n_terms=20))
+    terms = make_term_grid(unrestricted(GRAMMAR, hares.frame), hares, 20)
     shares = TermValues(hares, terms).shares(0, [plainly, over])
     for row, divisor in zip(shares, (1.0, 1 + 0.2 * x), strict=True):
         a, b = -0.4 * x * y / divisor, 1.1 * x / divisor

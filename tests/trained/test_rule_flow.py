@@ -12,7 +12,6 @@ from lgf.errors import LgfError
 from lgf.grammar import bits, enumerate_derivations, load_grammar, read_grammar, restrict, split_rules
 from lgf.language.projections import n_features, project
 from lgf.language.term_table import term_table
-from lgf.settings.flow import ConditionalSettings
 from lgf.trained.rule_flow import RuleFlow, RuleFlowSettings
 from lgf.trained.rule_flow_file import FILE, load_rule_flow, rule_flow_facts, save_rule_flow
 from lgf.training.examples import Examples, make_examples, record_at
@@ -106,14 +105,16 @@ def test_probabilities_of_a_small_grammar_against_enumeration():
         header, summands = split_rules(grammar, d)
         lengths[d] = sentence_bits(flow, record, allowed, tuple(header), [summands])
     assert sum(2.0**-b for b in lengths.values()) == pytest.approx(1.0, abs=1e-5)
-    listed = list(LikelySentences(flow, record, allowed, ConditionalSettings(least=60.0)))
+    listed = list(LikelySentences(flow, record, allowed, 60.0))
     assert len(listed) == len(sentences)
     assert [p for p, _ in listed] == sorted((p for p, _ in listed), reverse=True)
     for log_p, d in listed:
         assert -log_p / np.log(2) == pytest.approx(lengths[d], abs=1e-4)
     # strength 0 is the grammar, to the bit
-    for log_p, d in LikelySentences(flow, record, allowed, ConditionalSettings(strength=0.0, least=60.0)):
-        assert -log_p / np.log(2) == pytest.approx(bits(grammar, d), abs=1e-4)
+    for d in sentences:
+        header, summands = split_rules(grammar, d)
+        free = sentence_bits(flow, record, allowed, tuple(header), [summands], 0.0)
+        assert free == pytest.approx(bits(grammar, d), abs=1e-4)
 
 
 def test_rules_that_are_not_allowed_are_not_listed():
@@ -121,9 +122,7 @@ def test_rules_that_are_not_allowed_are_not_listed():
     allowed = restrict(grammar, order=1, forced=False)
     banned = next(i for i, rule in enumerate(grammar.rules) if "sin" in rule.body)
     allowed[banned] = False
-    listed = [
-        d for _, d in LikelySentences(_net(grammar).flow(), _small_record(grammar), allowed, ConditionalSettings())
-    ]
+    listed = [d for _, d in LikelySentences(_net(grammar).flow(), _small_record(grammar), allowed)]
     assert listed
     assert all(banned not in d for d in listed)
 

@@ -32,6 +32,7 @@ from lgf.search.loop import Iteration
 from lgf.search.mixture import MakeProposer, check_proposers
 from lgf.search.notes import Note
 from lgf.search.precompilation import precompile
+from lgf.search.proposers.hidden import SEGMENTS
 from lgf.search.settings import DiscoverySettings
 from lgf.search.verdict import Verdict
 from lgf.settings.ranges import Tally, Weight
@@ -75,8 +76,7 @@ class Request:
         if not self.problem.hidden:
             return proposals
         texts, frame = (*self.start, *[""] * (len(proposals) - len(self.start))), self.problem.frames[-1]
-        segments = self.settings.hidden.segments
-        return [started_at_numbers(p, t, frame, segments) for p, t in zip(proposals, texts, strict=True)]
+        return [started_at_numbers(p, t, frame, SEGMENTS) for p, t in zip(proposals, texts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ def conclude(
             growth = evaluator.growth
             best_ones, simpler = pool[: len(best_ones)], pool[len(best_ones) :]
         if problem.knowledge.vary == "auto":
-            varied = vary_one(pool, evaluator.patient, mapper, settings.varying)
+            varied = vary_one(pool, evaluator.patient, mapper)
             best_ones, described = [*best_ones, *varied], [*described, *_described(varied, evaluator, settings)]
         if any(c.noise is not None for c in described):
             best_ones = described

@@ -177,7 +177,7 @@ def discover(
     if problem.hidden:
         hidden_notes, equivalents = hidden_findings(
             decision.best, equals, conclusion.targets[frames[-1]], known[0][1], given_starts(problem),
-            evaluator.patient.fit, settings.hidden.findings,
+            evaluator.patient.fit,
         )  # fmt: skip
         notes = [*notes, *hidden_notes]
         same = {c.skeleton.structure for c in equivalents}

@@ -29,14 +29,12 @@ FLOW = "flow"
 CONDITIONAL = "conditional flow"
 TRAINED = (FLOW, CONDITIONAL)
 PROPOSERS: dict[str, MakeProposer] = {
-    "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(
-        languages, settings.enumeration.max_bits
-    ),
+    "enumeration": lambda languages, targets, settings, seed: EnumerationProposer(languages),
     "missing terms": lambda languages, targets, settings, seed: (
-        MissingTermProposer(languages, targets, settings.missing_terms) if _have_summands(languages) else None
+        MissingTermProposer(languages, targets) if _have_summands(languages) else None
     ),
     "evolution": lambda languages, targets, settings, seed: (
-        EvolutionProposer(languages, seed, settings.evolution) if _have_summands(languages) else None
+        EvolutionProposer(languages, seed) if _have_summands(languages) else None
     ),
     "monte carlo": lambda languages, targets, settings, seed: MonteCarloProposer(languages, seed),
 }
@@ -49,7 +47,7 @@ SYSTEM_PROPOSERS: dict[str, MakeSystemProposer] = {
         ComponentProposer(language, target, known, settings.components, spread) if known.hidden is None else None
     ),
     "hidden": lambda language, target, known, settings, spread: (
-        None if known.hidden is None else HiddenProposer(language, target, known, settings.hidden)
+        None if known.hidden is None else HiddenProposer(language, target, known)
     ),
 }
 
@@ -100,7 +98,7 @@ def make_schedule(
     is empty.
     """
     check_proposers(settings, [name for name in own if name not in TRAINED])
-    enumeration = EnumerationProposer(languages, settings.enumeration.max_bits)
+    enumeration = EnumerationProposer(languages)
     makers = {**PROPOSERS, "enumeration": lambda *_: enumeration, **own}
     listed = None
     if CONDITIONAL in own and languages and any(part.name == CONDITIONAL for part in settings.proposers):

@@ -10,12 +10,8 @@ from lgf.search.loop import SearchSettings
 from lgf.search.noise_model import NoiseSettings
 from lgf.search.objective import Criterion, ObjectiveSettings
 from lgf.search.prediction import PredictionSettings
-from lgf.search.proposers.basic import EvolutionSettings
 from lgf.search.proposers.components import ComponentSettings
-from lgf.search.proposers.hidden import HiddenSettings
-from lgf.search.proposers.missing_terms import MissingSettings
 from lgf.search.select import SelectionSettings
-from lgf.search.varying import VaryingSettings
 from lgf.settings.flow import ConditionalSettings, FlowSettings, SamplingSettings
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 
@@ -37,7 +33,13 @@ class EnumerationSettings:
     """The enumeration of the grammar's most probable sentences, before the other proposers start."""
 
     iterations: Tally = 1
-    max_bits: Positive = 24.0
+
+
+@dataclass(frozen=True)
+class HiddenSettings:
+    """The verdict on a system with a hidden state."""
+
+    refuted_above: Positive = 20.0  # z^2 of a prediction: the first half of a record hardly determines a hidden path
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,10 @@ class DiscoverySettings:
     )
     components: ComponentSettings = ComponentSettings()
     hidden: HiddenSettings = HiddenSettings()
-    missing_terms: MissingSettings = MissingSettings()
-    evolution: EvolutionSettings = EvolutionSettings()
     flow: FlowSettings = FlowSettings()
     conditional: ConditionalSettings = ConditionalSettings()
     selection: SelectionSettings = SelectionSettings()
     prediction: PredictionSettings = PredictionSettings()
-    varying: VaryingSettings = VaryingSettings()
     noise: NoiseSettings = NoiseSettings()
 
     @property

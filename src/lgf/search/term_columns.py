@@ -14,19 +14,13 @@ from lgf.fit.target import Target
 from lgf.language.cheapest_derivation import header_parts
 from lgf.language.language import Language
 from lgf.language.term_dictionary import term_dictionary
-from lgf.settings.ranges import Count, Weight
 from lgf.solver.constant_roles import role_of
 from lgf.solver.kernels.machine import Programs
 from lgf.solver.program import Program, compile_expression, concatenate
 
-
-@dataclass(frozen=True)
-class TermColumnSettings:
-    """The number of terms, and of values tried for the constants inside them."""
-
-    n_terms: Count = 500  # the shortest of the term dictionary
-    n_values: Count = 8  # values per constant inside a term; three times as many for a single constant
-    header_bits: Weight = 3.0  # largest length of a term in the header
+_TERMS = 500  # the shortest of the term dictionary
+_VALUES = 8  # per constant inside a term; three times as many for a single constant
+HEADER_BITS = 3.0  # largest length of a term in the header
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +36,19 @@ class CompiledTerm:
 class TermColumns:
     """The terms and divisors of a language, as programs with trial values. A divisor is a term in u^(n)."""
 
-    def __init__(self, language: Language, target: Target, settings: TermColumnSettings = TermColumnSettings()):
+    def __init__(self, language: Language, target: Target):
         grammar, allowed = language.grammar, language.allowed
         costs: dict[Expression, float] = {}
         headers = header_parts(grammar, allowed)
         highest = language.frame.highest[0].symbol
-        for term in term_dictionary(grammar, allowed).terms[: settings.n_terms]:
+        for term in term_dictionary(grammar, allowed).terms[:_TERMS]:
             costs.setdefault(language.term(term.parts[0]), term.bits)
         plain_cost, plain_parts = headers.get(ONE, (0.0, frozenset()))
         for part in map(language.term, sorted(plain_parts)):
-            costs[part] = min(costs.get(part, np.inf), settings.header_bits)
+            costs[part] = min(costs.get(part, np.inf), HEADER_BITS)
         costs.pop(highest, None)
         self.terms = tuple(
-            _prepare(e, bits, target, settings.n_values)
+            _prepare(e, bits, target, _VALUES)
             for e, bits in costs.items()
             if not any(is_input(n) for n in e.nodes())
             and _within(e, language.frame)
@@ -62,7 +56,7 @@ class TermColumns:
         )
         # u^(n) * (1 + C*h) = E is u^(n) = E - C*h*u^(n), so a divisor is ranked as the term h*u^(n).
         self.divisors: tuple[tuple[Expression, CompiledTerm], ...] = tuple(
-            (divisor, _prepare(language.term(h) * highest, max(cost - plain_cost, 0.0), target, settings.n_values))
+            (divisor, _prepare(language.term(h) * highest, max(cost - plain_cost, 0.0), target, _VALUES))
             for divisor, (cost, _) in headers.items()
             if (h := _varying_part(divisor)) is not None
         )

@@ -7,7 +7,7 @@ Gauss-Newton step at the common fit; the most promising are fitted.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,29 +22,18 @@ from lgf.search.decision import simplicity
 from lgf.search.evaluate import Evaluator
 from lgf.search.loop import Mapper
 from lgf.search.prediction import unknowns_at
-from lgf.settings.ranges import Count
+
+_LEAST_EXPERIMENTS = 3
+_FITTED = 16  # the most promising pairs of candidate and constant
+_PLAIN = 8  # the simplest candidates, each with its most promising constant
 
 
-@dataclass(frozen=True)
-class VaryingSettings:
-    """Which candidates are tried with a constant that varies by experiment."""
-
-    least_experiments: Count = 3
-    n_fitted: Count = 16  # the most promising pairs of candidate and constant
-    n_plain: Count = 8  # the simplest candidates, each with its most promising constant
-
-
-def vary_one(
-    candidates: Sequence[Candidate],
-    evaluator: Evaluator,
-    mapper: Mapper,
-    settings: VaryingSettings = VaryingSettings(),
-) -> list[Candidate]:
+def vary_one(candidates: Sequence[Candidate], evaluator: Evaluator, mapper: Mapper) -> list[Candidate]:
     """The candidates with one constant varying that are better than with common constants, best first."""
     estimated: list[tuple[float, int, int, Candidate]] = []
     for rank, candidate in enumerate(candidates):
         target = evaluator.targets[candidate.skeleton.frame]
-        if target.n_experiments < settings.least_experiments or candidate.fit.sharing.varying:
+        if target.n_experiments < _LEAST_EXPERIMENTS or candidate.fit.sharing.varying:
             continue
         lengths = estimated_lengths(candidate, target)
         estimated += [(length, rank, j, candidate) for j, length in enumerate(lengths) if math.isfinite(length)]
@@ -55,8 +44,8 @@ def vary_one(
     best: dict[str, tuple[float, int, int, Candidate]] = {}  # of every equation
     for entry in estimated:
         best.setdefault(entry[3].skeleton.structure, entry)
-    plain = sorted(best.values(), key=lambda entry: simplicity(entry[3]))[: settings.n_plain]
-    chosen = dict.fromkeys([*estimated[: settings.n_fitted], *plain])
+    plain = sorted(best.values(), key=lambda entry: simplicity(entry[3]))[:_PLAIN]
+    chosen = dict.fromkeys([*estimated[:_FITTED], *plain])
     proposals = [
         replace(c.proposal, start=c.fit.values, sharing=Sharing((Varying(max(j, 0)),)), origin="varying")
         for _, _, j, c in chosen

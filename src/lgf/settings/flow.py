@@ -41,16 +41,7 @@ class FlowSettings:
 
 @dataclass(frozen=True)
 class ConditionalSettings:
-    """The list of a conditional flow.
+    """The list of a conditional flow."""
 
-    iterations  at the begin of a search that take the list, in place of an enumeration
-    strength    of what the record says, relative to the grammar: 0 lists the grammar's sentences, 1 is the flow as it
-                was trained
-    least       nats below which a sentence is not listed
-    most        equations listed
-    """
-
-    iterations: Tally = 1
-    strength: Weight = 1.0
-    least: Positive = 14.0
-    most: Count = 100
+    iterations: Tally = 1  # at the begin of a search that take the list, in place of an enumeration
+    most: Count = 100  # equations listed

@@ -1,7 +1,7 @@
 """Systems that give exactly the same measured states with another hidden state, and the one of them that is shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,16 +16,10 @@ from lgf.search.candidate import Candidate
 from lgf.search.decision import simplicity
 from lgf.search.prediction import PredictionSettings
 from lgf.search.sensitivity import solved_columns
-from lgf.settings.ranges import Count, Positive
 
-
-@dataclass(frozen=True)
-class EquivalenceSettings:
-    """When two systems count as the same."""
-
-    same: Positive = 1e-8  # relative mean square difference of what is measured, after a fit of one to the other
-    noise: Positive = 1e-3  # relative noise that the fit assumes
-    most: Count = 12  # systems compared with the best one
+_SAME = 1e-8  # relative mean square difference of what is measured, after a fit of one system to the other
+_NOISE = 1e-3  # relative noise that the fit assumes
+_MOST = 12  # systems compared with the best one
 
 
 def preferred(
@@ -35,7 +29,6 @@ def preferred(
     fit: FitSettings,
     margin: float,
     prediction: PredictionSettings = PredictionSettings(),
-    settings: EquivalenceSettings = EquivalenceSettings(),
 ) -> Candidate:
     """The system to be shown: the simplest that the data cannot tell from the best one, in its most natural form.
 
@@ -51,7 +44,7 @@ def preferred(
         return best
     target = targets[best.skeleton.frame]
     natural = [c for c in near if keeps_signs(c) and c.skeleton.n_constants == best.skeleton.n_constants]
-    return next((c for c in natural[: settings.most] if equivalent(c, best, target, fit, settings)), best)
+    return next((c for c in natural[:_MOST] if equivalent(c, best, target, fit)), best)
 
 
 def keeps_signs(candidate: Candidate) -> bool:
@@ -61,38 +54,26 @@ def keeps_signs(candidate: Candidate) -> bool:
 
 
 def equivalents_of(
-    best: Candidate,
-    candidates: Sequence[Candidate],
-    target: Target,
-    fit: FitSettings,
-    settings: EquivalenceSettings = EquivalenceSettings(),
+    best: Candidate, candidates: Sequence[Candidate], target: Target, fit: FitSettings
 ) -> list[Candidate]:
     """The candidates that give exactly what the best one gives, apart from the hidden state."""
     others = [c for c in candidates if c.skeleton.structure != best.skeleton.structure]
-    return [c for c in others[: settings.most] if equivalent(c, best, target, fit, settings)]
+    return [c for c in others[:_MOST] if equivalent(c, best, target, fit)]
 
 
-def equivalent(
-    one: Candidate,
-    other: Candidate,
-    target: Target,
-    fit: FitSettings,
-    settings: EquivalenceSettings = EquivalenceSettings(),
-) -> bool:
+def equivalent(one: Candidate, other: Candidate, target: Target, fit: FitSettings) -> bool:
     """Whether each of the two, fitted to the noise-free solution of the other, gives it exactly."""
-    return _reproduces(one, other, target, fit, settings) and _reproduces(other, one, target, fit, settings)
+    return _reproduces(one, other, target, fit) and _reproduces(other, one, target, fit)
 
 
-def _reproduces(
-    candidate: Candidate, model: Candidate, target: Target, fit: FitSettings, settings: EquivalenceSettings
-) -> bool:
+def _reproduces(candidate: Candidate, model: Candidate, target: Target, fit: FitSettings) -> bool:
     columns = solved_columns(model, target)
     if columns is None or candidate.fit.segments != 1 or model.fit.segments != 1:
         return False
     record, measured = target.record, list(target.measured)
     data = np.where(record.weight > 0, columns.T, 0.0)
     noise = target.noise.copy()
-    noise[measured] = settings.noise * target.scales[measured]
+    noise[measured] = _NOISE * target.scales[measured]
     weight = np.where(record.weight > 0, 1.0 / np.where(np.isfinite(noise), noise, 1.0) ** 2, 0.0)
     power = float(np.sum(weight * data**2))
     clean = replace(
@@ -110,4 +91,4 @@ def _reproduces(
         candidate.skeleton, clean, fit, start=candidate.fit.values,
         shooting=Shooting((1,), tuple(float(v) for v in start)),
     )  # fmt: skip
-    return bool(refit.loss < settings.same)
+    return bool(refit.loss < _SAME)

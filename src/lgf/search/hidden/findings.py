@@ -1,7 +1,6 @@
 """What a record says about a hidden state, and what it does not: notes and exact equivalents."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,19 +12,12 @@ from lgf.fit.settings import FitSettings, make_fitting
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
 from lgf.search.hidden.coupling import scale_is_free
-from lgf.search.hidden.equivalents import EquivalenceSettings, equivalents_of
+from lgf.search.hidden.equivalents import equivalents_of
 from lgf.search.notes import Note, NoteKind
 from lgf.search.prediction import unknowns_at
-from lgf.settings.ranges import Positive
 
-
-@dataclass(frozen=True)
-class FindingSettings:
-    """When something is said about a hidden state."""
-
-    equivalence: EquivalenceSettings = EquivalenceSettings()
-    unexplained: Positive = 3.0  # root mean square error of the best system in units of the noise
-    undetermined: Positive = 1e-6  # singular value, relative to the largest, of a direction that the data leave open
+_UNEXPLAINED = 3.0  # root mean square error of the best system in units of the noise
+_UNDETERMINED = 1e-6  # singular value, relative to the largest, of a direction that the data leave open
 
 
 def hidden_findings(
@@ -35,7 +27,6 @@ def hidden_findings(
     known: RowKnowledge,
     given: Sequence[float],
     fit: FitSettings,
-    settings: FindingSettings = FindingSettings(),
 ) -> tuple[list[Note], tuple[Candidate, ...]]:
     """(notes on the hidden state of the chosen system, the systems that are exactly equivalent to it).
 
@@ -46,9 +37,9 @@ def hidden_findings(
     measured = _listed([n for n in known.frame.names if n != name])
     notes = [Note(NoteKind.HIDDEN, name, {"measured": measured})]
     ratio = float(np.sqrt(best.loss / target.noise_loss))
-    if ratio > settings.unexplained:
+    if ratio > _UNEXPLAINED:
         notes.append(Note(NoteKind.HIDDEN_UNEXPLAINED, name, {"ratio": ratio}))
-    equivalents = tuple(equivalents_of(best, near, target, fit, settings.equivalence))
+    equivalents = tuple(equivalents_of(best, near, target, fit))
     if scale_is_free(known, given):
         notes.append(Note(NoteKind.FREE_SCALE, name))
     if _is_linear(best):
@@ -58,14 +49,14 @@ def hidden_findings(
     rivals = len({c.skeleton.structure for c in near} - {c.skeleton.structure for c in (best, *equivalents)})
     if rivals:
         notes.append(Note(NoteKind.RIVALS, name, {"number": rivals}))
-    left_open = undetermined(best, target, fit, settings.undetermined)
+    left_open = undetermined(best, target, fit)
     if left_open:
         unknowns = best.skeleton.n_constants + target.n_unknown
         notes.append(Note(NoteKind.OPEN_DIRECTIONS, name, {"number": left_open, "unknowns": unknowns}))
     return notes, equivalents
 
 
-def undetermined(best: Candidate, target: Target, fit: FitSettings, below: float) -> int:
+def undetermined(best: Candidate, target: Target, fit: FitSettings) -> int:
     """The number of directions in which constants and initial values have no effect on what is measured."""
     fitting = make_fitting(best.skeleton, target, fit)
     solved = solve_with_jacobian(fitting, unknowns_at(best, fitting), rtol=1e-9)
@@ -73,7 +64,7 @@ def undetermined(best: Candidate, target: Target, fit: FitSettings, below: float
     rows = solved.jacobian[:, used] * np.sqrt(target.record.weight[used])
     sizes = np.linalg.norm(rows, axis=1)
     values = np.linalg.svd(rows[sizes > 0] / sizes[sizes > 0, None], compute_uv=False)
-    return int(np.count_nonzero(sizes == 0)) + int(np.count_nonzero(values < below * values[0]))
+    return int(np.count_nonzero(sizes == 0)) + int(np.count_nonzero(values < _UNDETERMINED * values[0]))
 
 
 def _is_linear(candidate: Candidate) -> bool:

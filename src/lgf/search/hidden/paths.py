@@ -19,30 +19,12 @@ from lgf.language.system_language import SystemLanguage
 from lgf.search.hidden.coupling import Coupling, couplings
 from lgf.search.hidden.record import Curves
 from lgf.search.systems.component import Component, component_of, known_component
-from lgf.settings.ranges import Count, Positive, Share, Tally, Weight
 from lgf.solver.halton import halton
 
-
-@dataclass(frozen=True)
-class StartSettings:
-    """The paths that are tried, and the terms that are combined."""
-
-    points: Count = 80  # of a path, at least
-    most_bits: Positive = 8.0  # of a term
-    terms: Count = 12  # of a row
-    rest: Tally = 2  # terms beside the hidden state in the equation through which it shows
-    regressed: Count = 3  # terms of any other equation
-    one_coefficient: Count = 60  # paths for one unknown coefficient
-    several_coefficients: Count = 300  # and for more
-    sizes: tuple[float, float] = (
-        -1.0,
-        0.9,
-    )  # decimal logarithms of an unknown coefficient's term, relative to the rate
-    wrong_sign: Share = 0.15  # share of the path on which a hidden population may be negative
-    floor: Weight = 3e-3  # share of the variance that smoothing leaves in any case
-    independent: Positive = 8.0  # points of a path that count as one
-    combinations: Count = 200  # of right-hand sides, where several rows are regressed
-    paths: Count = 2  # starts of one structure
+_REST = 2  # terms beside the hidden state in the equation through which it shows
+_ONE_COEFFICIENT, _SEVERAL_COEFFICIENTS = 60, 300  # paths for one unknown coefficient, and for more
+_SIZES = (-1.0, 0.9)  # decimal logarithms of an unknown coefficient's term, relative to the rate
+_WRONG_SIGN = 0.15  # share of the path on which a hidden population may be negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +54,10 @@ class PathFinder:
         hidden: int,
         scale: float,
         given: Mapping[int, float],
-        settings: StartSettings,
         row_terms: Sequence[Sequence[RowTerm]],
     ):
         self.language, self.known, self.curves, self.hidden = language, known, curves, hidden
-        self.scale, self.given, self.settings, self.row_terms = scale, given, settings, row_terms
+        self.scale, self.given, self.row_terms = scale, given, row_terms
         self.population = hidden in known.populations
 
     def paths(self) -> Iterator[Paths]:
@@ -85,7 +66,7 @@ class PathFinder:
         if law is not None:
             yield from self._conserved(law)
             return
-        for coupling in couplings(self.language, self.known, self.hidden, self.row_terms, self.settings.rest):
+        for coupling in couplings(self.language, self.known, self.hidden, self.row_terms, _REST):
             paths = self._coupled(coupling)
             if paths is not None and len(paths.values):
                 yield paths
@@ -104,11 +85,9 @@ class PathFinder:
         own = law[self.hidden]
         size = float(np.ptp(others)) or 1.0
         least = float(others.max() if own > 0 else others.min())
-        totals = least + np.sign(own) * size * np.geomspace(0.01, 100.0, self.settings.one_coefficient)
+        totals = least + np.sign(own) * size * np.geomspace(0.01, 100.0, _ONE_COEFFICIENT)
         if not self.population:
-            totals = np.concatenate(
-                [totals, least - np.sign(own) * size * np.geomspace(0.01, 100.0, self.settings.one_coefficient)]
-            )
+            totals = np.concatenate([totals, least - np.sign(own) * size * np.geomspace(0.01, 100.0, _ONE_COEFFICIENT)])
         if self.given:
             e, value = next(iter(self.given.items()))
             totals = np.array([others[curves.first[e]] + own * value])
@@ -164,7 +143,7 @@ class PathFinder:
         sound = np.isfinite(paths).all(axis=1)
         if self.population:
             wrong = np.average(paths * sign[:, None] < 0, axis=1, weights=weight)
-            sound &= wrong <= self.settings.wrong_sign
+            sound &= wrong <= _WRONG_SIGN
         if self.given:
             ratios = [paths[:, self.curves.first[e]] / value for e, value in self.given.items() if value != 0.0]
             coefficient = np.mean(ratios, axis=0) if ratios else np.ones(len(paths))
@@ -176,10 +155,10 @@ class PathFinder:
         """Quasi-random coefficients [K, n] of any sign, of sizes near 1."""
         if n == 0:
             return np.zeros((1, 0))
-        count = self.settings.one_coefficient if n == 1 else self.settings.several_coefficients
+        count = _ONE_COEFFICIENT if n == 1 else _SEVERAL_COEFFICIENTS
         count = max(count // (len(self.language.frame.states) - 1) ** 2, 1)
         drawn = halton(2 * n, count)
-        low, high = self.settings.sizes
+        low, high = _SIZES
         return np.where(drawn[:, :n] < 0.5, -1.0, 1.0) * 10.0 ** (low + (high - low) * drawn[:, n:])
 
     def _along(self, expression: Expression, constants: Sequence[float] | None = None) -> np.ndarray:

@@ -21,11 +21,18 @@ from lgf.expression.tree import ONE, Expression, factors, summands
 from lgf.language.row_language import RowTerm
 from lgf.language.system_language import SystemLanguage
 from lgf.search.hidden.coupling import polynomial_terms, symbol_of
-from lgf.search.hidden.paths import PathFinder, Paths, StartSettings
+from lgf.search.hidden.paths import PathFinder, Paths
 from lgf.search.hidden.record import Curves
 from lgf.search.systems.component import Component, component_of
 
 _NATS_PER_BIT = 2 * math.log(2)
+_MOST_BITS = 8.0  # of a term
+_TERMS = 12  # of a row
+_REGRESSED = 3  # terms of an equation other than that through which the hidden state shows
+_COMBINATIONS = 200  # of right-hand sides, where several rows are regressed
+_PATHS = 2  # starts of one structure
+_FLOOR = 3e-3  # share of the variance that smoothing leaves in any case
+_INDEPENDENT = 8.0  # points of a path that count as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +58,6 @@ def find_starts(
     hidden: int,
     scale: float,
     given: Mapping[int, float],
-    settings: StartSettings = StartSettings(),
 ) -> list[list[Start]]:
     """The starts of each structure, the most promising structure first.
 
@@ -59,13 +65,13 @@ def find_starts(
     experiment.
     """
     rows = range(len(language.frame.states))
-    row_terms = [polynomial_terms(language, r, settings.most_bits, settings.terms) for r in rows]
-    finder = _Finder(language, known, curves, hidden, settings, row_terms)
+    row_terms = [polynomial_terms(language, r, _MOST_BITS, _TERMS) for r in rows]
+    finder = _Finder(language, known, curves, hidden, row_terms)
     structures: dict[tuple, list[Start]] = {}
-    for paths in PathFinder(language, known, curves, hidden, scale, given, settings, row_terms).paths():
+    for paths in PathFinder(language, known, curves, hidden, scale, given, row_terms).paths():
         for start in finder.regressed(paths):
             structures.setdefault(start.key, []).append(start)
-    ranked = [sorted(own, key=lambda s: s.score)[: settings.paths] for own in structures.values()]
+    ranked = [sorted(own, key=lambda s: s.score)[:_PATHS] for own in structures.values()]
     return sorted(ranked, key=lambda own: own[0].score)
 
 
@@ -76,11 +82,10 @@ class _Finder:
         known: RowKnowledge,
         curves: Curves,
         hidden: int,
-        settings: StartSettings,
         row_terms: Sequence[Sequence[RowTerm]],
     ):
         self.language, self.known, self.curves, self.hidden = language, known, curves, hidden
-        self.settings, self.row_terms = settings, row_terms
+        self.row_terms = row_terms
         self.symbol = symbol_of(language.frame, hidden)
         self.subsets = {r: self._subsets(r) for r in range(len(language.frame.states))}
 
@@ -88,7 +93,7 @@ class _Finder:
         """(positions of terms, bits) of the right-hand sides of a row that are regressed."""
         terms = [t.expression for t in self.row_terms[row]]
         found = []
-        for count in range(1, self.settings.regressed + 1):
+        for count in range(1, _REGRESSED + 1):
             for chosen in combinations(range(len(terms)), count):
                 bits = self.language.bits(row, [terms[i] for i in chosen])
                 if math.isfinite(bits):
@@ -104,7 +109,7 @@ class _Finder:
         lists = {r: range(fits[r].scores.shape[1]) for r in rows}
         open_rows = [r for r in rows if len(lists[r]) > 1]
         if len(open_rows) > 1:
-            most = int(self.settings.combinations ** (1.0 / len(open_rows)))
+            most = int(_COMBINATIONS ** (1.0 / len(open_rows)))
             for r in open_rows:
                 lists[r] = np.argsort(fits[r].scores.min(axis=0), kind="stable")[:most].tolist()
         n = len(self.curves.t)
@@ -125,7 +130,7 @@ class _Finder:
                 continue
             key = tuple(terms[r] for r in sorted(terms)), paths.coupled
             scores = np.sum([fits[r].scores[:, s] for r, s in zip(rows, chosen, strict=True)], axis=0) + extra
-            for k in np.argsort(scores, kind="stable")[: self.settings.paths]:
+            for k in np.argsort(scores, kind="stable")[:_PATHS]:
                 if math.isfinite(scores[k]):
                     pairs = tuple((fits[r], s) for r, s in zip(rows, chosen, strict=True))
                     make = partial(self._components, paths, int(k), rows, pairs)
@@ -242,7 +247,7 @@ class _RowFits:
     ):  # fmt: skip
         self._finder, self._row, self._terms, self._subsets = finder, row, terms, subsets
         self._gram, self._moment, self._known, self._owners = gram, moment, known, owners
-        n, settings = len(finder.curves.t), finder.settings
+        n = len(finder.curves.t)
         self.scores = np.empty((len(total), len(subsets)))
         for s, (chosen, bits) in enumerate(subsets):
             index = list(chosen)
@@ -252,7 +257,7 @@ class _RowFits:
                 explained = np.einsum("ki,ki->k", solution, moment[:, index])
             share = np.maximum(left - explained, 0.0) / np.maximum(total, 1e-300)
             cost = len(index) * math.log(n) + _NATS_PER_BIT * bits
-            self.scores[:, s] = n / settings.independent * np.log(share + settings.floor) + cost
+            self.scores[:, s] = n / _INDEPENDENT * np.log(share + _FLOOR) + cost
         self.scores[~np.isfinite(self.scores)] = np.inf
 
     def _solved(self, index: list[int], k: int | None = None) -> np.ndarray:

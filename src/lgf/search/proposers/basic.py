@@ -6,21 +6,20 @@ evolution varies the summands of good candidates. The guided flow implements the
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
 import numpy as np
 
-from lgf.errors import LgfError
 from lgf.expression.frame import Frame
 from lgf.grammar import Blocks, Derivation, bits, enumerate_derivations, join, sample, split, split_rules
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Population, Proposal
-from lgf.settings.ranges import Count, Positive, Share, Weight
 
 _BATCH = 64
+_MOST_BITS = 24.0  # of an equation that is enumerated
 
 
 class Proposer(Protocol):
@@ -81,9 +80,9 @@ class MonteCarloProposer:
 class EnumerationProposer:
     """Structures in order of increasing bits, the languages merged."""
 
-    def __init__(self, languages: Sequence[Language], max_bits: float = 24.0):
+    def __init__(self, languages: Sequence[Language]):
         self._streams: list[tuple[Language, Iterator[tuple[float, Derivation]]]] = [
-            (language, enumerate_derivations(language.grammar, max_bits, allowed=language.allowed))
+            (language, enumerate_derivations(language.grammar, _MOST_BITS, allowed=language.allowed))
             for language in languages
         ]
         self._heads = [next(stream, None) for _, stream in self._streams]
@@ -107,39 +106,21 @@ class EnumerationProposer:
         """Does nothing: the proposals do not depend on the population."""
 
 
-@dataclass(frozen=True)
-class EvolutionSettings:
-    """How candidates are varied; the weights of the moves are relative."""
-
-    elite: Count = 50  # candidates that are varied
-    elite_decay: Positive = 4.0  # candidates are drawn by rank; the mean rank is elite / elite_decay
-    fresh: Share = 0.2  # share of the proposals sampled from the grammar
-    second_move: Share = 0.3  # share of the variations with two moves
-    replace: Weight = 0.3
-    add: Weight = 0.25
-    drop: Weight = 0.15
-    cross: Weight = 0.15
-    header: Weight = 0.15
-
-    def __post_init__(self):
-        if not sum(self.moves.values()) > 0:
-            raise LgfError("every move of the evolution has weight 0; give one of them a positive weight.")
-
-    @property
-    def moves(self) -> dict[str, float]:
-        """The weight of each move."""
-        return {name: getattr(self, name) for name in ("replace", "add", "drop", "cross", "header")}
+_ELITE = 50  # candidates that are varied
+_ELITE_DECAY = 4.0  # candidates are drawn by rank; the mean rank is that of the elite divided by this
+_FRESH = 0.2  # share of the proposals sampled from the grammar
+_SECOND_MOVE = 0.3  # share of the variations with two moves
+_MOVES = {"replace": 0.3, "add": 0.25, "drop": 0.15, "cross": 0.15, "header": 0.15}
 
 
 class EvolutionProposer:
     """Variations of the best candidates (a summand replaced, added, dropped or exchanged), and new samples."""
 
-    def __init__(self, languages: Sequence[Language], seed: int = 0, settings: EvolutionSettings = EvolutionSettings()):
+    def __init__(self, languages: Sequence[Language], seed: int = 0):
         self._languages = {language.frame: language for language in languages}
         self._rng = np.random.default_rng([seed, 2])
-        self._settings = settings
-        weights = np.array(list(settings.moves.values()))
-        self._moves, self._chances = list(settings.moves), weights / weights.sum()
+        weights = np.array(list(_MOVES.values()))
+        self._chances = weights / weights.sum()
         self._monte_carlo = MonteCarloProposer(languages, seed)
         self._parents: list[tuple[Language, Blocks]] = []
         self._blocks_of: dict[Derivation, Blocks] = {}
@@ -148,7 +129,7 @@ class EvolutionProposer:
     def tell(self, population: Population) -> None:
         """Takes the best candidates as parents."""
         self._parents = []
-        for candidate in population.best(self._settings.elite):
+        for candidate in population.best(_ELITE):
             language, derivation = self._languages[candidate.skeleton.frame], candidate.proposal.derivation
             if derivation is not None:
                 if derivation not in self._blocks_of:
@@ -159,12 +140,10 @@ class EvolutionProposer:
         """About n proposals, a share of them new samples."""
         if not self._parents:
             return self._monte_carlo.ask(n)
-        fresh = int(self._settings.fresh * n)
+        fresh = int(_FRESH * n)
         proposals = self._monte_carlo.ask(fresh)
         for _ in range(n - fresh):
-            rank = min(
-                int(self._rng.exponential(len(self._parents) / self._settings.elite_decay)), len(self._parents) - 1
-            )
+            rank = min(int(self._rng.exponential(len(self._parents) / _ELITE_DECAY)), len(self._parents) - 1)
             language, blocks = self._parents[rank]
             proposal = propose(language, self._vary(language, blocks), "evolution")
             if proposal is not None:
@@ -173,9 +152,9 @@ class EvolutionProposer:
 
     def _vary(self, language: Language, blocks: Blocks) -> Derivation:
         """The parent after one or two moves; a move that makes it too long for the grammar is skipped."""
-        for _ in range(1 + (self._rng.random() < self._settings.second_move)):
+        for _ in range(1 + (self._rng.random() < _SECOND_MOVE)):
             header, summands = blocks.header, list(blocks.summands)
-            move = self._rng.choice(self._moves, p=self._chances)
+            move = self._rng.choice(list(_MOVES), p=self._chances)
             at = int(self._rng.integers(len(summands))) if summands else -1
             if move == "drop" and summands:
                 del summands[at]

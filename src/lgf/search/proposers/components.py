@@ -37,44 +37,43 @@ from lgf.search.systems.component import (
     known_component,
     propose_components,
 )
-from lgf.search.systems.component_lists import ComponentSelection, SelectionOfTermsSettings
+from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.conservation import closures
-from lgf.search.systems.repair import RepairSettings, moves
+from lgf.search.systems.repair import moves
+from lgf.search.systems.row_fits import FLOOR
 from lgf.search.systems.row_ranking import load_row_ranking
-from lgf.search.systems.term_grid import GridSettings, TermGrid, make_term_grid
-from lgf.settings.ranges import Count, Tally, Weight
+from lgf.search.systems.term_grid import TermGrid, make_term_grid
+from lgf.settings.ranges import Count, Tally
 from lgf.threads import Spread, alone
+
+SEGMENTS = (8, 24)  # of the first fits; the next number if none explains the record
+DESCENT = (8, 2, 1)  # segments of the later ones
+_SWEPT_WIDELY = 120  # right-hand sides tried in a row if no system can follow the record in longer segments
+_LARGE_IMPROVEMENT = 10.0  # of the objective, after which all rows are exchanged once more
+_STEPS = 4_500_000  # of the integrator in all fits; then the plan ends
+_DESCENDING, _DESCENDING_WIDELY = 12, 40  # systems fitted in longer segments, and after a wide sweep
+_SECOND_KAPPAS = (0.0, 10.0)
+_ROUNDS = 8  # of repair, at most
+_REPAIRED = 3  # systems that are changed, each round
+_REWEIGH_ABOVE = 0.15  # change of a logarithmic deviation that is worth it
+_EXPLAINED = 0.1  # share of the variance left by a fit, below which it tells the noise
+_IMPROVEMENT = 0.01
+# (log amplification of a disturbed start, least number of segments below it); above all of them the first of `SEGMENTS`
+_CHAOS = ((7.0, 1), (12.0, 2), (18.0, 3))
 
 
 @dataclass(frozen=True)
 class ComponentSettings:
     """The plan of the search for systems."""
 
-    terms: GridSettings = GridSettings()
-    selection: SelectionOfTermsSettings = SelectionOfTermsSettings()
     ranked: bool = True  # the first lists by the trained ranking
-    repair: RepairSettings = RepairSettings()
-    segments: tuple[Count, ...] = (8, 24)  # of the first fits; the next number if none explains the record
-    descent: tuple[Count, ...] = (8, 2, 1)  # segments of the later ones
     combinations: Count = 40
     swept: Count = 25  # right-hand sides tried in a row of the best system
     together: Count = 25  # exchanges of a batch, if those of all rows are tried in one order
-    swept_widely: Count = 120  # the same if no system can follow the record in longer segments
     cheap: Tally = 60  # cheapest right-hand sides of a row, whatever the lists say of them
     sweeps: Count = 2  # over all rows and both, as long as the improvement is large
-    large_improvement: Weight = 10.0
-    steps: Count = 4_500_000  # of the integrator in all fits; then the plan ends
-    descending: Count = 12  # systems fitted in longer segments
-    descending_widely: Count = 40  # the same after a wide sweep
     second_passes: Tally = 2
-    second_kappas: tuple[Weight, ...] = (0.0, 10.0)
     second_swept: Count = 20
-    rounds: Tally = 8  # of repair, at most
-    reweigh_above: Weight = 0.15  # change of a logarithmic deviation that is worth it
-    explained: Weight = 0.1  # share of the variance left by a fit, below which it tells the noise
-    improvement: Weight = 0.01
-    # (log amplification of a disturbed start, least number of segments below it); above all of them `segments`
-    chaos: tuple[tuple[Weight, Count], ...] = ((7.0, 1), (12.0, 2), (18.0, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,7 @@ class ComponentProposer:
 
     def ask(self, n: int) -> list[Proposal]:
         """Up to n proposals of the present batch; the next batch starts when the results of this one are known."""
-        if self._steps > self._settings.steps:
+        if self._steps > _STEPS:
             return []
         return [trial.proposal for trial in self._plan.next(n)]
 
@@ -169,13 +168,13 @@ class ComponentProposer:
         if len(known) == self._n:  # nothing to select
             yield from self._fitted_in_segments(tuple(known))
             return
-        terms = make_term_grid(self._language, target, settings.terms)
+        terms = make_term_grid(self._language, target)
         selection = self._selection(terms, target.columns)
         lists = self._first_lists(selection)
         if not all(lists.values()):
             return
-        short = settings.segments[0]
-        for short in settings.segments:
+        short = SEGMENTS[0]
+        for short in SEGMENTS:
             yield _present(
                 self._trial(components, (short,), "combination")
                 for components in self._consistent([lists[i] for i in range(self._n)])
@@ -198,16 +197,16 @@ class ComponentProposer:
                 yield from self._sweep(lists, short, settings.swept)
             if self._reweigh(self._best(short)[0]):
                 yield self._again(short)
-            if self._best(short)[0].candidate.objective > before.candidate.objective - settings.large_improvement:
+            if self._best(short)[0].candidate.objective > before.candidate.objective - _LARGE_IMPROVEMENT:
                 break
         del selection  # it holds much memory
-        level = yield from self._lengthened(short, settings.descending)
+        level = yield from self._lengthened(short, _DESCENDING)
         if level == short and self._descent(self._best(short)[0]):
             # Equations that cannot follow a record which is not chaotic are imitations: the whole lists are tried.
-            yield from self._sweep(lists, short, settings.swept_widely)
-            level = yield from self._lengthened(short, settings.descending_widely)
+            yield from self._sweep(lists, short, _SWEPT_WIDELY)
+            level = yield from self._lengthened(short, _DESCENDING_WIDELY)
         repaired: set[str] = set()
-        for number in range(settings.rounds):
+        for number in range(_ROUNDS):
             before = self._best(level)[0]
             if self._reweigh(before):
                 yield self._again(level)
@@ -215,23 +214,22 @@ class ComponentProposer:
             if number < settings.second_passes:
                 lists = (self._selected_again(before, level, terms, lists) or (None, lists))[1]
                 yield from self._sweep(lists, level, settings.second_swept)
-            for f in self._best(level, settings.repair.candidates):
+            for f in self._best(level, _REPAIRED):
                 structure = f.candidate.skeleton.structure
                 if structure not in repaired:
                     repaired.add(structure)
                     changed = moves(
-                        f.candidate, f.components, self._weighted(level), self._language, self._known, terms,
-                        settings.repair,
+                        f.candidate, f.components, self._weighted(level), self._language, self._known, terms
                     )  # fmt: skip
                     yield _present(self._trial(m.components, (level,), m.kind, f) for m in changed)
             yield from self._sweep(lists, level, settings.second_swept // 2)
             after = self._best(level)[0].candidate.objective
-            if after > before.candidate.objective - settings.improvement:
+            if after > before.candidate.objective - _IMPROVEMENT:
                 break
 
     def _fitted_in_segments(self, components: Components) -> Iterator[list[_Trial]]:
         """Batches with this system alone: in segments that it can follow, then in longer ones."""
-        for short in self._settings.segments:
+        for short in SEGMENTS:
             yield _present([self._trial(components, (short,), "known")])
             if self._best(short):
                 yield from self._lengthened(short, 1)
@@ -240,8 +238,7 @@ class ComponentProposer:
 
     def _selection(self, terms: TermGrid, columns: np.ndarray) -> ComponentSelection:
         """The selection of terms along these columns."""
-        settings = self._settings.selection
-        return ComponentSelection(self._language, self._target, terms, columns, settings, self._spread)
+        return ComponentSelection(self._language, self._target, terms, columns, self._spread)
 
     def _first_lists(self, selection: ComponentSelection) -> Lists:
         """The lists of right-hand sides along the smoothed states."""
@@ -272,7 +269,7 @@ class ComponentProposer:
         if columns is None:
             return None
         second = self._selection(terms, columns)
-        fresh = second.lists(range(self._n), self._settings.second_kappas)
+        fresh = second.lists(range(self._n), _SECOND_KAPPAS)
         return second, {i: joined(fresh[i], lists[i]) for i in range(self._n)}
 
     def _sweep(self, lists: Lists, level: int, most: int) -> Iterator[list[_Trial]]:
@@ -306,7 +303,7 @@ class ComponentProposer:
 
     def _again(self, level: int) -> list[_Trial]:
         """The best systems once more, with the present noise."""
-        best = self._best(level, self._settings.descending)
+        best = self._best(level, _DESCENDING)
         return _present(self._trial(f.components, (level,), "reweighed", f) for f in best)
 
     def _cheapest(self, selection: ComponentSelection) -> Lists:
@@ -318,8 +315,8 @@ class ComponentProposer:
         """The numbers of segments to go on with; not fewer than a disturbed start allows."""
         short = best.candidate.fit.segments
         growth = amplification(best.candidate, segmented(self._target, short))
-        least = next((count for limit, count in self._settings.chaos if growth < limit), self._settings.segments[0])
-        path = [count for count in self._settings.descent if least <= count < short]
+        least = next((count for limit, count in _CHAOS if growth < limit), SEGMENTS[0])
+        path = [count for count in DESCENT if least <= count < short]
         return tuple(path if least >= short or least in path else [*path, least])
 
     def _weighted(self, level: int) -> Target:
@@ -333,10 +330,10 @@ class ComponentProposer:
             return False
         target, measured = self._target, list(self._target.measured)
         freedom = 1.0 - len(best.candidate.fit.values) / target.n_samples
-        floor = self._settings.selection.floor * target.scales[measured]
+        floor = FLOOR * target.scales[measured]
         noise = np.maximum(np.sqrt(self._variances(best) / max(freedom, 0.5)), floor)
         present = target.noise[measured] if self._noise is None else np.array(self._noise)
-        if np.max(np.abs(np.log(noise / present))) <= self._settings.reweigh_above:
+        if np.max(np.abs(np.log(noise / present))) <= _REWEIGH_ABOVE:
             return False
         self._noise = tuple(float(v) for v in noise)
         return True
@@ -345,7 +342,7 @@ class ComponentProposer:
         """Whether the fit leaves only a small share of the variance of every measured column."""
         record = self._target.record
         spread = [np.var(record.data[record.weight[:, c] > 0, c]) for c in self._target.measured]
-        return bool(np.all(self._variances(fitted) <= self._settings.explained * np.array(spread)))
+        return bool(np.all(self._variances(fitted) <= _EXPLAINED * np.array(spread)))
 
     def _variances(self, fitted: _Fitted) -> np.ndarray:
         """The mean square residual of each measured column."""

@@ -28,29 +28,19 @@ from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.hidden.coupling import scale_is_free
-from lgf.search.hidden.findings import FindingSettings
-from lgf.search.hidden.paths import StartSettings
 from lgf.search.hidden.record import Curves, curves_of
 from lgf.search.hidden.starts import Start, find_starts
 from lgf.search.proposers.plan import Plan
 from lgf.search.sensitivity import solved_columns
 from lgf.search.systems.component import Component, Components, fitted_components, propose_components
-from lgf.settings.ranges import Count, Positive, Tally, Weight
 
-
-@dataclass(frozen=True)
-class HiddenSettings:
-    """The plan of the search for systems with a hidden state."""
-
-    starts: StartSettings = StartSettings()
-    segments: tuple[Count, ...] = (8, 2, 1)
-    structures: tuple[Count, ...] = (400, 1600)  # fitted, each part followed by drops
-    poor: Weight = 3.0  # in units of the noise: a fit that leaves more is tried from another path
-    retried: Tally = 150
-    dropping: Count = 80  # systems whose terms are dropped
-    drop_rounds: Tally = 3
-    findings: FindingSettings = FindingSettings()
-    refuted_above: Positive = 20.0  # z^2 of a prediction: the first half of a record hardly determines a hidden path
+SEGMENTS = (8, 2, 1)
+_POINTS = 80  # of a path, at least
+_STRUCTURES = (400, 1600)  # fitted, each part followed by drops
+_POOR = 3.0  # in units of the noise: a fit that leaves more is tried from another path
+_RETRIED = 150
+_DROPPING = 80  # systems whose terms are dropped
+_DROP_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +63,8 @@ class HiddenProposer:
 
     in_batches = True
 
-    def __init__(
-        self,
-        language: SystemLanguage,
-        target: Target,
-        known: RowKnowledge,
-        settings: HiddenSettings = HiddenSettings(),
-    ):
-        self._language, self._target, self._known, self._settings = language, target, known, settings
+    def __init__(self, language: SystemLanguage, target: Target, known: RowKnowledge):
+        self._language, self._target, self._known = language, target, known
         assert known.hidden is not None
         self._hidden = hidden = known.hidden
         self._column = language.frame.positions[Variable(language.frame.names[hidden])]
@@ -105,22 +89,22 @@ class HiddenProposer:
         return [trial.proposal for trial in self._plan.next(n)]
 
     def _batches(self) -> Iterator[list[_Trial]]:
-        settings, target = self._settings, self._target
+        target = self._target
         name = self._language.frame.names[self._hidden]
-        curves = curves_of(target, name, settings.starts.points)
+        curves = curves_of(target, name, _POINTS)
         fixed = scale_is_free(self._known, self._given.values())
         size = float(target.scales[self._column])
-        structures = find_starts(self._language, self._known, curves, self._hidden, size, self._given, settings.starts)
+        structures = find_starts(self._language, self._known, curves, self._hidden, size, self._given)
         begin = 0
-        for count in settings.structures:
+        for count in _STRUCTURES:
             part = structures[begin : begin + count]
             yield self._present(self._from_start(own[0], curves, fixed) for own in part)
-            poor = [own for own in part[: settings.retried] if len(own) > 1 and self._is_poor(own[0], fixed)]
+            poor = [own for own in part[:_RETRIED] if len(own) > 1 and self._is_poor(own[0], fixed)]
             yield self._present(
                 self._from_start(start, curves, fixed, k) for own in poor for k, start in enumerate(own[1:], 1)
             )
-            for _ in range(settings.drop_rounds):
-                batch = self._present(trial for f in self._best(settings.dropping) for trial in self._drops(f))
+            for _ in range(_DROP_ROUNDS):
+                batch = self._present(trial for f in self._best(_DROPPING) for trial in self._drops(f))
                 if not batch:
                     break
                 yield batch
@@ -152,7 +136,7 @@ class HiddenProposer:
 
     def _shooting(self, path: np.ndarray, states: np.ndarray | None = None) -> Shooting:
         """The stages of a fit that begins at this hidden path and, if given, at these solved states [n, N]."""
-        part = segmented(self._target, self._settings.segments[0])
+        part = segmented(self._target, SEGMENTS[0])
         guess, unknown = part.initial_guess(), part.record.unknown
         for s, sample in enumerate(part.record.first[:-1]):
             for d in range(unknown.shape[1]):
@@ -160,7 +144,7 @@ class HiddenProposer:
                     guess[unknown[s, d]] = path[sample]
                 elif unknown[s, d] >= 0 and states is not None:
                     guess[unknown[s, d]] = states[d, sample]
-        return Shooting(self._settings.segments, tuple(float(v) for v in guess), whole=True)
+        return Shooting(SEGMENTS, tuple(float(v) for v in guess), whole=True)
 
     def _drops(self, fitted: _Fitted) -> Iterator[_Trial | None]:
         """The system without each of its terms, started from its constants and path."""
@@ -211,9 +195,7 @@ class HiddenProposer:
         attempt: int = 0,
     ) -> _Trial | None:
         """The trial, or None if the knowledge excludes it or it was made before."""
-        made = propose_components(
-            self._language, self._known, components, shooting or Shooting(self._settings.segments), origin
-        )
+        made = propose_components(self._language, self._known, components, shooting or Shooting(SEGMENTS), origin)
         if made is None:
             return None
         proposal = made if coupled is None else with_fixed_scale(made, coupled)
@@ -227,7 +209,7 @@ class HiddenProposer:
 
     def _was_poor(self, proposal: Proposal) -> bool:
         fitted = self._fitted.get(proposal.skeleton.structure)
-        return fitted is None or fitted.candidate.loss > self._settings.poor * self._target.noise_loss
+        return fitted is None or fitted.candidate.loss > _POOR * self._target.noise_loss
 
 
 def _without(component: Component, term: Expression) -> Component:

@@ -23,25 +23,19 @@ from lgf.language.language import Language
 from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.proposers.basic import propose
 from lgf.search.sensitivity import Linearisation, linearise
-from lgf.search.term_columns import TermColumns, TermColumnSettings
-from lgf.settings.ranges import Count, Share, Weight
+from lgf.search.term_columns import HEADER_BITS, TermColumns
 from lgf.solver.program import compile_skeleton
 
 Parts = tuple[Expression, ...]
 
 
-@dataclass(frozen=True)
-class MissingSettings:
-    """How changes of an equation are ranked."""
-
-    vocabulary: TermColumnSettings = TermColumnSettings()
-    trust: Weight = 30.0  # effective number of independent samples of the residual
-    bits_weight: Weight = 2.0  # nats per bit
-    per_candidate: Count = 60
-    swap_share: Share = 0.25  # largest share of these that swap the same term
-    elite: Count = 20
-    front_share: Share = 0.25  # candidates added from the Pareto front, relative to the elite
-    rank_weight: Weight = 2.0  # places in the queue lost per rank of the candidate
+_TRUST = 30.0  # effective number of independent samples of the residual
+_BITS_WEIGHT = 2.0  # nats per bit
+_PER_CANDIDATE = 60
+_SWAPS = 15  # of these, most that swap the same term
+_ELITE = 20
+_FRONT = 5  # candidates added from the Pareto front
+_RANK_WEIGHT = 2.0  # places in the queue lost per rank of the candidate
 
 
 @dataclass(frozen=True)
@@ -54,19 +48,19 @@ class Move:
     divisor: Expression
 
 
-def moves(candidate: Candidate, target: Target, columns: TermColumns, settings: MissingSettings) -> list[Move]:
+def moves(candidate: Candidate, target: Target, columns: TermColumns) -> list[Move]:
     """The most promising changes of the candidate, best first."""
     linearisation = linearise(candidate, target)
     if linearisation is None:
         return []
     parts, divisor, owners = _terms_of(candidate)
-    n_terms, unlisted = len(columns.terms), settings.vocabulary.header_bits
+    n_terms = len(columns.terms)
     bits = np.array([t.bits for t in columns.terms] + [t.bits for _, t in columns.divisors])
     comparison = Comparison(linearisation, columns)
     ranked: list[Move] = []
 
     def extend(others: Parts, share: np.ndarray, offset: float, kind: str, n: int) -> None:
-        score = offset + settings.trust * np.log(1.0 - np.minimum(share, 0.999)) + settings.bits_weight * bits
+        score = offset + _TRUST * np.log(1.0 - np.minimum(share, 0.999)) + _BITS_WEIGHT * bits
         for i in np.argsort(score, kind="stable")[: n + len(others)]:
             if i >= n_terms:
                 if divisor == ONE:
@@ -75,7 +69,7 @@ def moves(candidate: Candidate, target: Target, columns: TermColumns, settings: 
                 ranked.append(Move(float(score[i]), kind, (*others, columns.terms[i].expression), divisor))
 
     total, share = comparison.explained(list(range(len(linearisation.own))))
-    extend(parts, share, 0.0, "add", settings.per_candidate)
+    extend(parts, share, 0.0, "add", _PER_CANDIDATE)
     for i, part in enumerate(parts):
         if is_input(part) or not owners[i]:
             continue
@@ -83,11 +77,11 @@ def moves(candidate: Candidate, target: Target, columns: TermColumns, settings: 
         (constant, row), removed = owners[i][0], {row for _, row in owners[i]}
         rows = [r for r in range(len(linearisation.own)) if r not in removed]
         without, share = comparison.explained(rows, candidate.fit.values[constant], row)
-        loss = settings.trust * np.log(max(without / max(total, 1e-300), 1e-9))
-        cost = settings.bits_weight * next((t.bits for t in columns.terms if t.expression == part), unlisted)
+        loss = _TRUST * np.log(max(without / max(total, 1e-300), 1e-9))
+        cost = _BITS_WEIGHT * next((t.bits for t in columns.terms if t.expression == part), HEADER_BITS)
         ranked.append(Move(float(loss - cost), "drop", others, divisor))
-        extend(others, share, float(loss - cost), "swap", int(settings.swap_share * settings.per_candidate))
-    return sorted(ranked, key=lambda m: m.score)[: settings.per_candidate]
+        extend(others, share, float(loss - cost), "swap", _SWAPS)
+    return sorted(ranked, key=lambda m: m.score)[:_PER_CANDIDATE]
 
 
 class Comparison:
@@ -157,15 +151,9 @@ def _split_divisor(skeleton: Skeleton) -> tuple[Parts, Expression]:
 class MissingTermProposer:
     """Changes of the best candidates, the most promising first; changes of better candidates come earlier."""
 
-    def __init__(
-        self,
-        languages: Sequence[Language],
-        targets: Mapping[Frame, Target],
-        settings: MissingSettings = MissingSettings(),
-    ):
+    def __init__(self, languages: Sequence[Language], targets: Mapping[Frame, Target]):
         self._languages = {language.frame: language for language in languages}
         self._targets = targets
-        self._settings = settings
         self._columns: dict[Frame, TermColumns] = {}  # made when first used, after the first equations are fitted
         self._moves: dict[str, list[Move]] = {}
         self._best: list[Candidate] = []  # whose changes are proposed
@@ -176,8 +164,7 @@ class MissingTermProposer:
 
     def _columns_of(self, frame: Frame) -> TermColumns:
         if frame not in self._columns:
-            vocabulary = self._settings.vocabulary
-            self._columns[frame] = TermColumns(self._languages[frame], self._targets[frame], vocabulary)
+            self._columns[frame] = TermColumns(self._languages[frame], self._targets[frame])
         return self._columns[frame]
 
     def tell(self, population: Population) -> None:
@@ -188,8 +175,7 @@ class MissingTermProposer:
                 terms, divisor = _split_divisor(candidate.skeleton)
                 self._made.add((frozenset(map(term_of, terms)), divisor))
         front = sorted(population.front(), key=lambda c: c.objective)
-        settings = self._settings
-        self._best = [*population.best(settings.elite), *front[: int(settings.front_share * settings.elite)]]
+        self._best = [*population.best(_ELITE), *front[:_FRONT]]
         self._opened, self._queue = 0, []
 
     def ask(self, n: int) -> list[Proposal]:
@@ -214,14 +200,13 @@ class MissingTermProposer:
 
         Ranking the changes of a candidate takes longer than fitting it, and few candidates are reached.
         """
-        weight = self._settings.rank_weight
-        while self._opened < len(self._best) and (not self._queue or self._queue[0][0] > weight * self._opened):
+        while self._opened < len(self._best) and (not self._queue or self._queue[0][0] > _RANK_WEIGHT * self._opened):
             rank, candidate = self._opened, self._best[self._opened]
             structure, frame = candidate.skeleton.structure, candidate.skeleton.frame
             if structure not in self._moves:
-                self._moves[structure] = moves(candidate, self._targets[frame], self._columns_of(frame), self._settings)
+                self._moves[structure] = moves(candidate, self._targets[frame], self._columns_of(frame))
             for place, move in enumerate(self._moves[structure]):
-                heapq.heappush(self._queue, (place + weight * rank, rank, place, frame, move))
+                heapq.heappush(self._queue, (place + _RANK_WEIGHT * rank, rank, place, frame, move))
             self._opened += 1
 
     def _proposal(self, language: Language, move: Move) -> Proposal | None:

@@ -6,7 +6,6 @@ selected by the same beam search as without a denominator.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,40 +17,31 @@ from lgf.language.system_language import SystemLanguage
 from lgf.search.systems.component import Component
 from lgf.search.systems.integral_form import Needed
 from lgf.search.systems.term_grid import InnerValues
-from lgf.settings.ranges import Count, Tally
 from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
 from lgf.solver.kernels.integral_form import Grid, Rows, integrate_values, whiten
 
-
-@dataclass(frozen=True)
-class DenominatorSettings:
-    """The sizes of the selection; no denominators with `divisors = 0`."""
-
-    divisors: Tally = 12  # the cheapest of each row
-    numerators: Count = 14  # the cheapest terms of each row
-    values: Count = 9  # of the constants of one divisor
-    width: Count = 6
-    depth: Count = 5
-    listed: Count = 10  # right-hand sides of a row and noise model
+_DIVISORS = 12  # of each row, the cheapest
+_NUMERATORS = 14  # the cheapest terms of each row
+_VALUES = 9  # of the constants of one divisor
+_WIDTH, _DEPTH = 6, 5  # of the beam
+_LISTED = 10  # right-hand sides of a row and noise model
 
 
 class DividedTerms:
     """Terms over every divisor with constants from its grid, integrated along a trajectory."""
 
-    def __init__(
-        self, language: SystemLanguage, target: Target, grid: Grid, needed: Needed, settings: DenominatorSettings
-    ):
-        self._language, self._settings = language, settings
+    def __init__(self, language: SystemLanguage, target: Target, grid: Grid, needed: Needed):
+        self._language = language
         rows = [row for row, own in enumerate(language.rows) if own.known is None]
         self._numerators = tuple(dict.fromkeys(t for row in rows for t in self._cheapest(row)))
-        divisors = {d: None for row in rows for d, _ in language.divisors(row)[: settings.divisors]}
+        divisors = {d: None for row in rows for d, _ in language.divisors(row)[:_DIVISORS]}
         names = ["t", *map(str, target.frame.columns), *target.frame.inputs]
         known = known_values(dict(zip(names, [grid.t, *grid.columns, *grid.inputs], strict=True)))
         shape = grid.t.shape
         above = np.array([np.broadcast_to(evaluate_known(t, known), shape) for t in self._numerators])
         self._choices: list[tuple[Expression, tuple[float, ...]]] = []
         inverses: list[np.ndarray] = []
-        inside = InnerValues(target, settings.values)
+        inside = InnerValues(target, _VALUES)
         for divisor in divisors:
             for values in inside.of(power(divisor, MINUS_ONE), n_constants(divisor)):
                 below = evaluate_known(divisor, known, values)
@@ -63,7 +53,7 @@ class DividedTerms:
 
     def _cheapest(self, row: int) -> list[Expression]:
         plain = [t.expression for t in self._language.terms(row) if n_constants(t.expression) == 0]
-        return plain[: self._settings.numerators]
+        return plain[:_NUMERATORS]
 
     def whitened(self, filtered: Rows) -> tuple[np.ndarray, np.ndarray]:
         """(whitened rows of length 1 [choice, numerator, row], their lengths, infinite where they vanish).
@@ -82,8 +72,7 @@ class DividedTerms:
         self, row: int, whitened: np.ndarray, sizes: np.ndarray, y: np.ndarray, floor: float
     ) -> list[tuple[float, Component]]:
         """(description length without the determinant, component) of the best right-hand sides, best first."""
-        settings, language = self._settings, self._language
-        n = len(y)
+        language, n = self._language, len(y)
         bits = np.array([language.rows[row].cost.get(t, math.inf) for t in self._numerators])
         count_cost = self._count_costs(row, n)
         possible = np.flatnonzero(np.isfinite(count_cost[:, 2:]).any(axis=1))
@@ -95,9 +84,7 @@ class DividedTerms:
                 whitened[possible], y, np.arange(len(bits)), cost, count_cost[possible], self._keys
             ),
             # A single term over a divisor is a term of the language by itself.
-            BeamOptions(
-                settings.width, settings.depth, settings.width, settings.width, settings.width, math.inf, floor, 2, 2
-            ),
+            BeamOptions(_WIDTH, _DEPTH, _WIDTH, _WIDTH, _WIDTH, math.inf, floor, 2, 2),
         )  # fmt: skip
         best: dict[tuple, tuple[float, Component]] = {}
         choice, place = np.nonzero(np.isfinite(found.length))
@@ -113,16 +100,15 @@ class DividedTerms:
                 except np.linalg.LinAlgError:  # the columns are independent, but their products are not to 16 digits
                     coefficients = np.linalg.lstsq(columns.T, y)[0]
                 best[key] = length, self._component(row, length, number, chosen, coefficients / sizes[number, chosen])
-            if len(best) == settings.listed:
+            if len(best) == _LISTED:
                 break
         return list(best.values())
 
     def _count_costs(self, row: int, n: int) -> np.ndarray:
         """The description length [choice, depth + 1] of the number of terms over each divisor and its constants."""
-        depth = self._settings.depth
-        by_divisor = {d: self._language.count_cost(row, depth, d) for d in dict.fromkeys(d for d, _ in self._choices)}
+        by_divisor = {d: self._language.count_cost(row, _DEPTH, d) for d in dict.fromkeys(d for d, _ in self._choices)}
         costs = [by_divisor[divisor] + len(values) * math.log(n) for divisor, values in self._choices]
-        return np.array(costs).reshape(-1, depth + 1)
+        return np.array(costs).reshape(-1, _DEPTH + 1)
 
     def _component(
         self, row: int, length: float, number: int, chosen: Sequence[int], coefficients: np.ndarray

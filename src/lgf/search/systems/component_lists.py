@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -10,13 +9,12 @@ import numpy as np
 from lgf.expression.tree import ONE, Expression
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
-from lgf.search.systems.common_denominators import DenominatorSettings, DividedTerms
+from lgf.search.systems.common_denominators import DividedTerms
 from lgf.search.systems.component import Component, known_component
 from lgf.search.systems.integral_form import whitened
 from lgf.search.systems.row_evidence import KAPPAS, RowEvidence, TermValues, certain, row_evidence
 from lgf.search.systems.row_fits import Described, RowFits
 from lgf.search.systems.term_grid import TermGrid
-from lgf.settings.ranges import Count, Positive, Tally, Weight
 from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
 from lgf.threads import Spread, alone
 
@@ -25,25 +23,11 @@ CHEAP_KAPPA = 10.0  # noise model of the constants of cheap right-hand sides
 _FARTHEST = 600.0  # rank of what cannot be fitted
 
 
-@dataclass(frozen=True)
-class SelectionOfTermsSettings:
-    """The selection of terms for one row: noise models and sizes of the beam search."""
-
-    kappas: tuple[Weight, ...] = (0.0, 10.0, 100.0)  # variance of the random walk, in units of the white noise
-    width: Count = 25
-    depth: Count = 7
-    branches: Count = 20
-    swaps: Count = 20
-    swap_branches: Count = 8
-    margin: Weight = 25.0
-    listed: Count = 60  # right-hand sides of a row and noise model
-    refined: Count = 15  # of these, with constants inside functions fitted
-    iterations: Count = 8
-    floor: Positive = 1e-3  # least deviation of the residual that is believed, relative to the signal
-    other_noise: Weight = 8.0  # most that a noise model of smaller likelihood counts against its list
-    most_rows: Count = 600
-    cheap: Tally = 100  # cheapest right-hand sides of a row that a trained ranking is asked about
-    denominators: DenominatorSettings = DenominatorSettings()
+_DEPTH = 7  # most terms of a right-hand side
+_LISTED = 60  # right-hand sides of a row and noise model
+_REFINED = 15  # of these, with constants inside functions fitted
+_OTHER_NOISE = 8.0  # most that a noise model of smaller likelihood counts against its list
+_CHEAP = 100  # cheapest right-hand sides of a row that the trained ranking is asked about
 
 
 class ComponentSelection:
@@ -55,19 +39,17 @@ class ComponentSelection:
         target: Target,
         terms: TermGrid,
         columns: np.ndarray,
-        settings: SelectionOfTermsSettings = SelectionOfTermsSettings(),
         spread: Spread = alone,
     ):
-        self._language, self._target, self._terms, self._settings = language, target, terms, settings
-        self._spread = spread
-        self._fits = RowFits(language, target, terms, columns, settings.most_rows, settings.floor, settings.iterations)
-        self._divided = DividedTerms(language, target, self._fits.grid, self._fits.needed, settings.denominators)
+        self._language, self._target, self._terms, self._spread = language, target, terms, spread
+        self._fits = RowFits(language, target, terms, columns)
+        self._divided = DividedTerms(language, target, self._fits.grid, self._fits.needed)
         self._keys = np.random.default_rng(0).integers(1, 2**63, len(terms.terms), dtype=np.uint64)
 
-    def lists(self, rows: Sequence[int], kappas: Sequence[float] | None = None) -> dict[int, list[Component]]:
+    def lists(self, rows: Sequence[int], kappas: Sequence[float] = KAPPAS) -> dict[int, list[Component]]:
         """For each of these rows its right-hand sides, the most promising first."""
-        found = self._by_noise(rows, self._settings.kappas if kappas is None else kappas)
-        return {row: _merged(models, self._settings.other_noise) for row, models in found.items()} | self._known(rows)
+        found = self._by_noise(rows, kappas)
+        return {row: _merged(models) for row, models in found.items()} | self._known(rows)
 
     def evidence(self, rows: Sequence[int]) -> dict[int, RowEvidence]:
         """For each of these rows its right-hand sides, and the cheapest of the language, with what is known of them."""
@@ -105,9 +87,8 @@ class ComponentSelection:
         return found
 
     def _evidence(self, row: int, found: dict[float, list[Described]], along: TermValues) -> RowEvidence:
-        settings = self._settings
-        components = {c.key: c for c in _merged(found, settings.other_noise)}
-        components |= {c.key: c for c in self.cheapest(row, settings.cheap, components)}
+        components = {c.key: c for c in _merged(found)}
+        components |= {c.key: c for c in self.cheapest(row, _CHEAP, components)}
         distances = np.full((len(components), len(KAPPAS)), np.nan)
         for k, kappa in enumerate(KAPPAS):
             lengths = {c.key: length for length, c in reversed(found.get(kappa, []))}
@@ -118,7 +99,7 @@ class ComponentSelection:
                 length = lengths.get(key, math.inf)
                 if math.isfinite(length):
                     distances[i, k] = length - shortest
-        handicaps = _handicaps(found, settings.other_noise)
+        handicaps = _handicaps(found)
         ranks = distances + [handicaps.get(kappa, math.nan) for kappa in KAPPAS]
         ranks = np.where(np.isnan(ranks), _FARTHEST, ranks).min(axis=1, initial=_FARTHEST)
         listed = list(components.values())
@@ -153,7 +134,7 @@ class ComponentSelection:
         self, row: int, kappa: float, rows: np.ndarray, sizes: np.ndarray, moving: np.ndarray
     ) -> list[Described]:
         """(description length, component) of the best sums of terms."""
-        settings, terms = self._settings, self._terms
+        terms = self._terms
         y = self._fits.explained(row, kappa)
         n, bits = len(terms.owner), terms.bits[row]
         own = np.isfinite(sizes) & np.isfinite(bits)[terms.owner]  # the columns that may stand in this row
@@ -164,11 +145,11 @@ class ComponentSelection:
         found = shortest_sets(
             Choices(
                 rows[np.concatenate([own, n + tangents])][None], y, terms.owner[own], cost[None],
-                self._language.count_cost(row, settings.depth)[None], self._keys,
+                self._language.count_cost(row, _DEPTH)[None], self._keys,
             ),
             BeamOptions(
-                settings.width, settings.depth, settings.branches, settings.swaps, settings.swap_branches,
-                settings.margin, self._fits.floors[row], 1, settings.listed,
+                width=25, depth=_DEPTH, branches=20, swaps=20, swap_branches=8, margin=25.0,
+                floor=self._fits.floors[row], fewest=1, listed=_LISTED,
             ),
         )  # fmt: skip
         required = {terms.position[term] for term in self._language.rows[row].required}
@@ -176,7 +157,7 @@ class ComponentSelection:
         sets = []
         for i, (columns, size) in enumerate(zip(own[found.columns[0]], found.size[0], strict=True)):
             chosen = columns[:size]
-            fitted = i < settings.refined or not open_inside[chosen].any()
+            fitted = i < _REFINED or not open_inside[chosen].any()
             if size and fitted and required <= set(terms.owner[chosen].tolist()):
                 sets.append(chosen.tolist())
         return self._fits.fitted(row, kappa, sets)
@@ -189,17 +170,17 @@ class ComponentSelection:
         return [(length + log_determinant, c) for length, c in selected if required <= set(c.terms)]
 
 
-def _handicaps(found: Mapping[float, Sequence[Described]], most: float) -> dict[float, float]:
+def _handicaps(found: Mapping[float, Sequence[Described]]) -> dict[float, float]:
     """What counts against the list of each noise model, by how much longer its best one is than that of the others."""
     shortest = {kappa: ranked[0][0] for kappa, ranked in found.items()}
     best = min(shortest.values(), default=0.0)
-    return {kappa: min(0.5 * (length - best), most) for kappa, length in shortest.items()}
+    return {kappa: min(0.5 * (length - best), _OTHER_NOISE) for kappa, length in shortest.items()}
 
 
-def _merged(found: Mapping[float, Sequence[Described]], most: float) -> list[Component]:
+def _merged(found: Mapping[float, Sequence[Described]]) -> list[Component]:
     """The lists of several noise models as one, ranked by the distance to the best of their own model."""
     merged: dict[tuple[tuple[Expression, ...], Expression], Component] = {}
-    handicaps = _handicaps(found, most)
+    handicaps = _handicaps(found)
     for kappa, ranked in found.items():
         for length, component in ranked:
             rank = length - ranked[0][0] + handicaps[kappa]

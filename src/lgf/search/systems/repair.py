@@ -18,20 +18,12 @@ from lgf.search.systems.component import Components, exchanged
 from lgf.search.systems.conservation import Direction, directions
 from lgf.search.systems.responses import Responses, inverse_divisors
 from lgf.search.systems.term_grid import TermGrid
-from lgf.settings.ranges import Count
 
 _NATS_PER_BIT = 2 * math.log(2)
 _LEAST_LEFT = 0.05  # share of the residual that no single term is believed to explain
-
-
-@dataclass(frozen=True)
-class RepairSettings:
-    """The number of changes that are tried."""
-
-    candidates: Count = 3  # systems that are changed, each round
-    additions: Count = 14  # of one system
-    swaps: Count = 6  # terms tried in place of one term
-    moves: Count = 40  # of one system, apart from drops
+_ADDITIONS = 14  # to one system
+_SWAPS = 6  # terms tried in place of one term
+_MOVES = 40  # of one system, apart from drops
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,6 @@ def moves(
     language: SystemLanguage,
     known: RowKnowledge,
     terms: TermGrid,
-    settings: RepairSettings = RepairSettings(),
 ) -> list[Move]:
     """The changes of the system: drops first, then the most promising additions and swaps."""
     tied = candidate.skeleton.n_constants < sum(len(c.values) for c in components)
@@ -75,14 +66,14 @@ def moves(
         return drops
     changes = _Changes(directions(known, terms), language, terms)
     responses = Responses(line, terms, changes.directions, inverse_divisors(components, line, target))
-    ranked = changes.ranked(responses, components, settings.additions, 0.0, "add")
+    ranked = changes.ranked(responses, components, _ADDITIONS, 0.0, "add")
     for part, without in smaller.items():
         own = [responses.position[i] for i in part.constants]
         bits = sum(_bits(terms, row, term) for row, term in part.places)
         saved = len(own) * math.log(responses.n_samples) + _NATS_PER_BIT * bits
         rest = responses.without(own, own[0], part.value)
-        ranked += changes.ranked(rest, without, settings.swaps, -saved, "swap", part.places)
-    return drops + sorted(ranked, key=lambda move: move.score)[: settings.moves]
+        ranked += changes.ranked(rest, without, _SWAPS, -saved, "swap", part.places)
+    return drops + sorted(ranked, key=lambda move: move.score)[:_MOVES]
 
 
 def _bits(terms: TermGrid, row: int, term: Expression) -> float:

@@ -25,6 +25,9 @@ from lgf.solver.kernels.integral_form import Grid, Integrated, Rows, Sums, fit_s
 
 _TANGENT_STEP = 0.02
 _NATS_PER_BIT = 2 * math.log(2)
+_MOST_ROWS = 600  # of the record that are used
+FLOOR = 1e-3  # least deviation of the residual that is believed, relative to the signal
+_ITERATIONS = 8  # of the constants inside terms
 _FEW_ITERATIONS = 2  # of constants that were fitted with another noise model
 
 Described = tuple[float, Component]
@@ -40,13 +43,10 @@ class RowFits:
         target: Target,
         terms: TermGrid,
         columns: np.ndarray,
-        most_rows: int,
-        floor: float,
-        iterations: int,
     ):
-        self._language, self._target, self._terms, self._iterations = language, target, terms, iterations
+        self._language, self._target, self._terms = language, target, terms
         self.grid: Grid = make_grid(target, columns)
-        self.rows: list[MeasuredRows] = measured_rows(target, most_rows)
+        self.rows: list[MeasuredRows] = measured_rows(target, _MOST_ROWS)
         self.needed = needed_places(self.rows)
         moved = terms.values[terms.tangent_of].copy()
         moved[np.arange(len(moved)), terms.tangent_constant] *= 1.0 + _TANGENT_STEP
@@ -57,7 +57,7 @@ class RowFits:
         tangents = self.integrals[len(terms.owner) :]
         tangents -= self.integrals[terms.tangent_of]
         tangents /= _TANGENT_STEP
-        self.floors = [_least_squared_residual(rows, floor) for rows in self.rows]
+        self.floors = [_least_squared_residual(rows, FLOOR) for rows in self.rows]
         self._filters: dict[tuple[bytes, float], tuple[Rows, Rows, float]] = {}
         self._measured: dict[tuple[int, float], np.ndarray] = {}
         self._bits: list[dict[frozenset[int], float]] = [{} for _ in language.rows]
@@ -88,7 +88,7 @@ class RowFits:
         terms = self._terms
         column = np.array([c for chosen in sets for c in chosen], np.int64)
         sums = _sums(list(map(len, sets)), terms.owner[column], column, terms.values[column])
-        lengths = self._described(row, kappa, sums, self._iterations)
+        lengths = self._described(row, kappa, sums, _ITERATIONS)
         first, numbers, weights, values = sums.first.tolist(), sums.term.tolist(), sums.weight.tolist(), sums.x.tolist()
         n_inner, order = terms.n_inner.tolist(), self._order[row]
         found = []

@@ -12,7 +12,6 @@ from lgf.expression.tree import Expression, T
 from lgf.fit.initial_guesses import choices
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
-from lgf.settings.ranges import Count
 from lgf.solver.constant_roles import Role, role_of
 from lgf.solver.kernels.machine import Programs
 from lgf.solver.program import compile_expression, concatenate
@@ -24,15 +23,9 @@ _STEPS = (0.7, 1.5, 4.0)
 _SUMS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, -0.5)
 _EXPONENTS = (0.5, 1.5, 2.0, 3.0, -1.0)
 _PHASES = (0.0, 1.6, 3.1, 4.7)
+_TERMS = 220  # of each row, the cheapest
+_VALUES = 16  # tried for the constants inside one term
 _NO_POLE = 0.05  # least value of a denominator on the data, relative to its largest
-
-
-@dataclass(frozen=True)
-class GridSettings:
-    """The number of terms, and of values tried for the constants inside them."""
-
-    n_terms: Count = 220  # the cheapest of each row
-    n_values: Count = 16  # of the constants inside one term
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +53,15 @@ class TermGrid:
         return np.where(counts > 0, np.cumsum(counts) - counts + counts // 2, -1).tolist()
 
 
-def make_term_grid(language: SystemLanguage, target: Target, settings: GridSettings = GridSettings()) -> TermGrid:
-    """The terms of the language with a grid of inner constants for this record."""
+def make_term_grid(language: SystemLanguage, target: Target, n_terms: int = _TERMS) -> TermGrid:
+    """The `n_terms` cheapest terms of each row of the language with a grid of inner constants for this record."""
     n_rows = len(language.frame.states)
-    costs = [dict(_cheapest(language, row, settings.n_terms)) for row in range(n_rows)]
+    costs = [dict(_cheapest(language, row, n_terms)) for row in range(n_rows)]
     terms = tuple(dict.fromkeys(term for cost in costs for term in cost))
     bits = np.array([[cost.get(term, np.inf) for term in terms] for cost in costs])
     n_inner = np.array([n_constants(term) for term in terms], np.int64)
     owner, rows = [], []
-    inside = InnerValues(target, settings.n_values)
+    inside = InnerValues(target, _VALUES)
     for i, term in enumerate(terms):
         for values in inside.of(term, int(n_inner[i])):
             owner.append(i)
