@@ -71,6 +71,17 @@ def test_nowhere_to_keep_compiled_code():
     assert process.returncode == 0, process.stderr
 
 
+@pytest.mark.parametrize(("name", "value"), [("NUMBA_DISABLE_JIT", "1"), ("NUMBA_NUM_THREADS", "0")])
+def test_numba_that_cannot_be_used_is_the_users_to_mend(name, value):
+    process = subprocess.run(
+        [sys.executable, "-m", "lgf", "check", "impact"], capture_output=True, text=True, check=False,
+        env=os.environ | {name: value},
+    )  # fmt: skip
+    assert process.returncode == 2, process.stderr
+    (said,) = process.stderr.splitlines()
+    assert name in said
+
+
 def test_arrays_of_other_layouts_do_not_compile_a_kernel_again():
     process = subprocess.run([sys.executable, "-W", "ignore", "-c", ONCE], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr

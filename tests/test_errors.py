@@ -19,7 +19,7 @@ import pytest
 from benchmarks.problems import problem_named
 from tests.spoiling import NAN, T, U, changed
 
-from lgf import LatentGrammarFlow, LgfError, System
+from lgf import LatentGrammarFlow, LgfError, System, fit_files
 from lgf.cli import main
 from lgf.cli.discovery import write_results
 from lgf.data import (
@@ -249,6 +249,23 @@ ESTIMATOR = {
     "evaluations": fitted(max_evaluations="many"),
     "model": fitted(model=3),
     "initial equations": fitted(initial_equations=3),
+    "initial equations that are no text": fitted(initial_equations=[3]),
+    "bounds without end": lambda: Knowledge(bounds={"u": (0, 10**400)}),
+    "inputs that are none": lambda: Knowledge(inputs=3),
+    "a table of truths": lambda: Knowledge(stable=np.ones(2)),
+    "knowledge that is none, and more": lambda: LatentGrammarFlow(3, order=1),
+    "seconds without end": fitted(max_seconds=10**400),
+    "folder with a null byte": lambda: LatentGrammarFlow.load("run").save("a\0b"),
+    "folder that is none": lambda: LatentGrammarFlow.load("run").save(None),
+    "times without end": lambda: LatentGrammarFlow.load("run").predict([10**400]),
+    "samples that are none": lambda: LatentGrammarFlow.load("run").suggest(samples="a"),
+    "samples without end": lambda: LatentGrammarFlow.load("run").suggest(samples=10**12),
+    "forcings that are none": lambda: LatentGrammarFlow.load("run").suggest(forcings=3),
+    "no files": lambda: fit_files(LatentGrammarFlow(), [], "out"),
+    "files that are none": lambda: fit_files(LatentGrammarFlow(), 3, "out"),
+    "folder of files that is none": lambda: fit_files(LatentGrammarFlow(), "data.csv", None),
+    "seed of files": lambda: fit_files(LatentGrammarFlow(random_state="a"), "data.csv", "out"),
+    "initial equations of files": lambda: fit_files(LatentGrammarFlow(initial_equations=[3]), "data.csv", "out"),
     "renamed argument": fitted(seed=3),
     "no such knowledge": fitted(ordre=2),
     "knowledge that is none": fitted(knowledge={"order": 2}),
@@ -267,6 +284,10 @@ ESTIMATOR = {
 ARRAYS = {
     "rows and columns exchanged": lambda: observations_from_arrays(T, np.stack([U, U]), states=["x", "y"]),
     "columns of different lengths": lambda: observations_from_arrays(T, {"x": U, "y": U[:9]}),
+    "one number for each column": lambda: observations_from_arrays(T, {"u": 3}),
+    "whole numbers without end": lambda: observations_from_arrays(T, [10**400] * 10),
+    "states that are none": lambda: observations_from_arrays(T, U, states=3),
+    "a derivative by name": lambda: LatentGrammarFlow().fit(T, U, derivative="a"),
     "a state named t": lambda: observations_from_arrays(T, np.stack([U, U], 1), states=["x", "t"]),
     "a derivative of another state": lambda: observations_from_arrays(T, U, derivative={"x": 1}),
     "more states than supported": lambda: Problem(observations_from_arrays(T, np.stack([U] * 7, 1))),

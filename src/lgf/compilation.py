@@ -11,14 +11,24 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-import numba
 from llvmlite import binding, ir
+
+from lgf.errors import LgfError
+
+try:
+    import numba
+except ValueError as error:
+    raise LgfError(f"numba does not start ({error}) Unset its variables, such as NUMBA_NUM_THREADS.") from error
+
 from numba import types
-from numba.core import cgutils, event
+from numba.core import cgutils, config, event
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+if vars(config)["DISABLE_JIT"]:
+    raise LgfError("numba compiles nothing as NUMBA_DISABLE_JIT is set; unset it: a search would take days.")
 
 
 class _Compilations(event.Listener):

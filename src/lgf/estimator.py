@@ -1,6 +1,6 @@
 """The scikit-learn estimator."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from lgf.data.array_times import TimeScale, time_scale, times_as_numbers, times_
 from lgf.data.array_values import columns_of_rows, without_times
 from lgf.data.knowledge import Statements
 from lgf.data.quantities import take_units
+from lgf.data.row_terms import texts
 from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -148,9 +149,7 @@ class LatentGrammarFlow(BaseEstimator):
         samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
         """
         t, values = columns_of_rows(t), without_times(columns_of_rows(t), columns_of_rows(values))
-        known = self.knowledge if self.knowledge is not None else Knowledge()
-        if not isinstance(known, Knowledge):
-            raise LgfError(f"knowledge is {quoted(known)}; give a Knowledge, or its fields as keywords: order=2.")
+        known = Knowledge.stated({}, self.knowledge)
         scale, given = time_scale(t, (known.units or {}).get("t")), known.units
         if scale is not None:
             t, given = times_in_scale(t, scale), {**(given or {}), "t": scale.unit}
@@ -163,10 +162,10 @@ class LatentGrammarFlow(BaseEstimator):
         grammar, trained = model_named(self.model)
         request = Request(
             Problem(observations, replace(known, units=units or None)), grammar, self.search_settings(),
-            _seed(self.random_state), _texts(self.initial_equations), trained,
+            seed_of(self.random_state), texts(self.initial_equations, "initial equations"), trained,
         )  # fmt: skip
         warn(request.findings)
-        makers, n_jobs = _makers(self.proposers), _jobs(self.n_jobs)
+        makers, n_jobs = _makers(self.proposers), jobs_of(self.n_jobs)
         self.origin_ = None if scale is None else scale.origin
         with live_progress(request) if self.verbose else nullcontext() as notify:
             return self._store(execute(request, proposers=makers, n_jobs=n_jobs, notify=notify))
@@ -320,7 +319,7 @@ class LatentGrammarFlow(BaseEstimator):
         starts: Mapping[str, Sequence[float]] | None = None,
         durations: Sequence[float] | None = None,
         samples: int | None = None,
-        forcings: Sequence[Any] | None = None,
+        forcings: Any = None,
     ) -> list[Suggestion]:
         """The experiments that tell the equally good equations apart best: print them, or use .start .t .inputs.
 
@@ -330,6 +329,7 @@ class LatentGrammarFlow(BaseEstimator):
         """
         check_is_fitted(self, "run_")
         window = self.run_.request.problem.observations[0].t
+        forcings = forcings if forcings is None or isinstance(forcings, (list, tuple)) else [forcings]
         allowed = Allowed(
             starts=allowed_starts(starts or {}),
             durations=None if durations is None else tuple(_numbers(durations, "durations").tolist()),
@@ -369,7 +369,7 @@ class LatentGrammarFlow(BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Writes the run with its figures and its report into the folder."""
         check_is_fitted(self, "run_")
-        path = _path(folder)
+        path = folder_named(folder)
         with locked(path) if holds_run(path) else nullcontext():
             write_run(self.run_, path, anew=True)
         write_report(self.run_, path)
@@ -377,7 +377,7 @@ class LatentGrammarFlow(BaseEstimator):
     @classmethod
     def load(cls, folder: str | Path) -> "LatentGrammarFlow":
         """The estimator fitted by the run in the folder."""
-        run = read_run(_path(folder))
+        run = read_run(folder_named(folder))
         limits = run.request.settings.search
         return cls(
             run.request.problem.knowledge, model=run.request.trained or run.request.grammar.name,
@@ -386,19 +386,22 @@ class LatentGrammarFlow(BaseEstimator):
         )._store(run)  # fmt: skip
 
 
-def _path(folder: Any) -> Path:
+def folder_named(folder: Any) -> Path:
+    """The path of a folder that the user names."""
     if not isinstance(folder, (str, PathLike)):
         raise LgfError(f"the folder is {quoted(folder)}; give its name.")
     return Path(folder).expanduser()
 
 
-def _seed(seed: Any) -> int:
+def seed_of(seed: Any) -> int:
+    """The seed, if it is one."""
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed < 0:
         raise LgfError(f"random_state is {quoted(seed)}; give a whole number that is not negative.")
     return int(seed)
 
 
-def _jobs(n_jobs: Any) -> int:
+def jobs_of(n_jobs: Any) -> int:
+    """The number of jobs, if it is one."""
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or (n_jobs < 1 and n_jobs != -1):
         raise LgfError(f"n_jobs is {quoted(n_jobs)}; give a number of processors, or -1 for all.")
     return int(n_jobs)
@@ -407,7 +410,7 @@ def _jobs(n_jobs: Any) -> int:
 def _numbers(values: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(_arrays(values), float).ravel()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise LgfError(f"{name} cannot be read as an array of numbers ({error}).") from error
 
 
@@ -416,14 +419,6 @@ def _arrays(values: Any) -> Any:
     if hasattr(values, "to_numpy"):
         return values.to_numpy()
     return [_arrays(v) for v in values] if isinstance(values, (list, tuple)) else values
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if isinstance(values, str):
-        return (values,)
-    if not isinstance(values, Iterable):
-        raise LgfError(f'initial_equations is {quoted(values)}; give a list of texts, such as ["u\' = -u"].')
-    return tuple(values)
 
 
 def _makers(proposers: Any) -> Mapping[str, MakeProposer]:

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from benchmarks.problems import frame_of, problem_named
 
+from lgf import LatentGrammarFlow
 from lgf.data import Knowledge, Observation, Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
-from lgf.equation.terms import terms_of
+from lgf.equation.terms import term_of, terms_of
+from lgf.expression.frame import Frame
+from lgf.expression.parse import read_expression
 from lgf.fit.constants import fit_constants
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import bits, load_grammar
@@ -154,6 +157,27 @@ def test_required_terms_are_required(stage):
     language = language_of(logistic(required=("u^2",)), target)
     for proposal in MonteCarloProposer([language]).ask(200):
         assert Skeleton.read("u' = C*u^2").right.args[1] in terms_of(proposal.skeleton)
+
+
+def test_a_required_term_that_no_sentence_has_is_in_every_equation_at_once(stage):
+    target, _, _ = stage
+    text = "*".join(["sin(u)"] * 9)
+    language = language_of(logistic(required=(f"u: {text}", "exp(C*u)")), target)
+    (first,) = EnumerationProposer([language]).ask(1)
+    assert {language_term(text), language_term("exp(C*u)")} <= set(terms_of(first.skeleton))
+
+
+def language_term(text):
+    return term_of(read_expression(text, Frame((("u", 1),))))
+
+
+def test_bounds_hold_where_the_noise_is_correlated_too():
+    t = np.linspace(0, 5, 80)
+    u = 3 * np.exp(-0.5 * t) + 0.03 * np.cos(0.9 * t)
+    run = LatentGrammarFlow(bounds={"u": (-0.3, -0.2)}, order=1, max_evaluations=12).fit(t, u).run_
+    (plain,) = [c for c in run.prediction_front if str(c.skeleton) == "u' = C*u"]
+    assert plain.noise is not None
+    assert -0.3 <= plain.fit.values[0] <= -0.2
 
 
 def test_bounds_go_to_the_constants_of_their_terms():

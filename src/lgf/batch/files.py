@@ -1,6 +1,6 @@
 """`fit_files`: the answers to many files or tables, with the settings of an estimator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from lgf.batch.sources import find_sources, name_records
 from lgf.batch.table import check_any, table_rows, write_table
 from lgf.batch.workers import answer_all
 from lgf.data import Knowledge, Problem, make_inputs, read_observations
+from lgf.data.row_terms import texts
 from lgf.errors import LgfError, quoted
-from lgf.estimator import LatentGrammarFlow
+from lgf.estimator import LatentGrammarFlow, folder_named, jobs_of, seed_of
 
 
 @dataclass(frozen=True)
@@ -64,26 +65,26 @@ def fit_files(
         raise LgfError(f"the model is {quoted(model)}; give a LatentGrammarFlow(...), which need not be fitted.")
     if model.proposers:
         raise LgfError("a batch takes no proposers of your own; leave them out, or fit the records one by one.")
-    out = Path(folder).expanduser()
+    out, n_jobs = folder_named(folder), jobs_of(model.n_jobs)
+    words = [sources] if isinstance(sources, (str, Path)) else list(sources) if isinstance(sources, Iterable) else []
+    if not words:
+        raise LgfError(f"the sources are {quoted(sources)}; give files, folders or patterns, or tables by name.")
     if isinstance(sources, Mapping):
         records = dict(zip(name_records([str(name) for name in sources], out), sources.values(), strict=True))
     else:
-        words = [sources] if isinstance(sources, (str, Path)) else sources
         records = name_records(find_sources([str(word) for word in words], out), out)
     columns = {
         "time": time, "value": value, "derivative": derivative, "forcing": forcing_column, "experiment": experiment,
         "wide": wide, "weight": weight,
     }  # fmt: skip
     question = Question(
-        ReadTable(columns, initial, forcing, model.knowledge or Knowledge()), str(model.model),
-        model.search_settings(), model.random_state, tuple(model.initial_equations),
+        ReadTable(columns, initial, forcing, Knowledge.stated({}, model.knowledge)), str(model.model),
+        model.search_settings(), seed_of(model.random_state), texts(model.initial_equations, "initial equations"),
     )  # fmt: skip
-    answers = answer_all(question, records, out, n_jobs=model.n_jobs, workers=workers)
+    answers = answer_all(question, records, out, n_jobs=n_jobs, workers=workers)
     common = None
     check_any(answers)
     if one_structure:
-        common, answers = answer_with_one_structure(
-            question, records, answers, out, n_jobs=model.n_jobs, workers=workers
-        )
+        common, answers = answer_with_one_structure(question, records, answers, out, n_jobs=n_jobs, workers=workers)
     write_table(answers, out, common)
     return pd.DataFrame(table_rows(answers, common))

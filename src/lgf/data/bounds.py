@@ -20,13 +20,13 @@ def read_bounds(term: object, bounds: Any) -> Bounds:
         return SIGNS[bounds]
     try:
         low, high = (float(x) for x in bounds)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise LgfError(
             f"the bounds of {quoted(term)} are {quoted(bounds)}; give (low, high) or a sign in words."
         ) from error
-    if math.isnan(low) or math.isnan(high) or low > high:
+    if not low <= high or (math.isinf(low) and low == high):
         raise LgfError(
-            f"the bounds of {quoted(term)} are ({low:g}, {high:g}); the low one must not exceed the high one."
+            f"the bounds of {quoted(term)} are ({low:g}, {high:g}); give a low one and a high one with numbers between."
         )
     return low, high
 

@@ -70,7 +70,7 @@ def unit_pairs_from_text(texts: list[str] | None) -> dict[str, str] | None:
     units: dict[str, str] = {}
     for text in texts or ():
         name, equal, unit = text.partition("=")
-        if not equal or not name.strip():
-            raise LgfError(f"the unit {quoted(text)} has no '='; write it like u=m.")
+        if not equal or not name.strip() or not unit.strip():
+            raise LgfError(f"the unit {quoted(text)} cannot be read; write it like u=m, or u=1 for a pure number.")
         units[name.strip()] = unit.strip()
     return units or None

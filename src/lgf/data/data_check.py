@@ -83,6 +83,8 @@ def _problem_findings(problem: Problem) -> Iterator[Finding]:
     elif n < _SHORT_RECORD:
         yield Finding("warning", f"There are only {n} samples in all; expect a simple equation with wide error bars.")
     yield from _order_findings(problem)
+    if not isinstance(problem.knowledge.vary, str) and len(problem.observations) == 1:
+        yield Finding("error", "A constant is said to vary between experiments, but there is one; drop that.")
     for text, number, low, high in broken_laws(problem):
         where = f" in {problem.observations[number].name}" if problem.observations[number].name else ""
         yield Finding(

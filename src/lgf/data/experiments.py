@@ -15,6 +15,7 @@ from lgf.data.observation import LEAST_SAMPLES, Observation, check_shape
 from lgf.data.quantities import initial_in_numbers
 from lgf.data.rates import contradicts_rates
 from lgf.data.row_order import in_order, runs_below_each_other
+from lgf.data.row_terms import texts
 from lgf.data.table import ColumnName, Table, read_table
 from lgf.data.times import read_times
 from lgf.data.wide_table import long_form
@@ -201,7 +202,7 @@ def _observation(
         else:
             columns = None
         if isinstance(weights, Mapping):
-            weights = np.column_stack(list(weights.values()))
+            weights = np.column_stack(list(weights.values())) if weights else None
         if np.ndim(values) == 2 and np.ndim(t) == 1:
             check_shape(np.shape(values), len(t))
         columns = _array_columns(values, states, derivative) if columns is None else columns
@@ -227,9 +228,9 @@ def _array_columns(values: Any, states: Sequence[str] | None, derivative: Any) -
         raise LgfError(
             f"there are {n} measured columns but {len(derivative)} derivatives are named; name one for each column."
         )
-    if states is not None and (isinstance(states, str) or len(states) != n):
+    names: Sequence[str] = () if states is None else texts(states, "names of states")
+    if states is not None and len(names) != n:
         raise LgfError(f"the states are {quoted(states)} but the values have {n} columns; name one for each column.")
-    names: Sequence[str] = [str(name) for name in states or ()]
     if states is None:
         names = [DEFAULT_STATE] * n if n == 1 or for_each else [f"x{k}" for k in range(n)]
     if isinstance(derivative, Mapping):

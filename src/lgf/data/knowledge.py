@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
+import numpy as np
+
 from lgf.data.bounds import Bounds, bounds_in_words, read_bounds
 from lgf.data.row_terms import by_row_and_term, read_known, read_row_term, read_shared, term_texts, texts
 from lgf.equation.dimensions import Units, describe_units
@@ -80,7 +82,10 @@ class Knowledge:
         unknown = next((name for name in statements if name not in names), None)
         if unknown is not None:
             raise LgfError(f"nothing can be stated by {quoted(unknown)}; knowledge is stated by {', '.join(names)}.")
-        return replace(beside or cls(), **statements)
+        known = cls() if beside is None else beside
+        if not isinstance(known, cls):
+            raise LgfError(f"knowledge is {quoted(known)}; give a Knowledge, or its fields as keywords: order=2.")
+        return replace(known, **statements) if statements else known
 
     def order_of(self, state: str) -> int | None:
         """The known order of this state, or None; a known row such as x'' = ... gives it too."""
@@ -203,7 +208,7 @@ def _places(terms: tuple[str, ...]) -> str:
 
 def _truth(name: str) -> Callable[[Any], bool]:
     def read(value: Any) -> bool:
-        if value not in (True, False):
+        if np.ndim(value) or value not in (True, False):
             raise LgfError(f"{name} is {quoted(value)}; say True, False, or None for unknown.")
         return bool(value)
 
@@ -211,8 +216,10 @@ def _truth(name: str) -> Callable[[Any], bool]:
 
 
 def _inputs(inputs: Any) -> dict[str, Forcing]:
+    if not isinstance(inputs, Mapping):
+        raise LgfError(f'inputs are {quoted(inputs)}; give a mapping from their names: {{"F": "cos(t)"}}.')
     for name, forcing in inputs.items():
-        check_name(name)
+        check_name(str(name))
         if not isinstance(forcing, Forcing):
             raise LgfError(f"the input {name} is a {type(forcing).__name__}; make it a Forcing first.")
     return dict(inputs)

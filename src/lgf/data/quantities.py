@@ -69,7 +69,7 @@ def take_units(
         for name, variable in zip(list(values), taken, strict=True):
             values[name], unit = without_unit(values[name], units.get(str(variable)), str(name))
             _note(units, str(variable), unit)
-    elif np.ndim(derivative) == 0:
+    elif derivative is None or isinstance(derivative, (int, np.integer)):
         variable = str(Variable(DEFAULT_STATE, int(derivative or 0)))
         values, unit = without_unit(values, units.get(variable), variable)
         _note(units, variable, unit)

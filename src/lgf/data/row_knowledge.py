@@ -18,15 +18,17 @@ from lgf.equation.structure import open_constants, structure
 from lgf.equation.terms import rows_of, term_of
 from lgf.equation.tied_constants import Contradiction, Law, Relation, tie
 from lgf.errors import LgfError, quoted
-from lgf.expression.canonical import to_terms
+from lgf.expression.canonical import canonical, to_terms
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
 from lgf.expression.monomials import n_constants
+from lgf.expression.numeric import has_values
 from lgf.expression.parse import ReadingError, read_expression
 from lgf.expression.print import plain
 from lgf.expression.tree import (
     ONE,
     SIGNAL,
+    ZERO,
     Expression,
     T,
     constant,
@@ -113,10 +115,21 @@ def _row(name: str, frame: Frame) -> int:
 
 def _place(text: RowTerm, frame: Frame) -> Place:
     row = None if text.row is None else _row(text.row, frame)
+    expression = _read("term", text.term, frame)
+    if canonical(expression)[0] == ZERO:
+        raise LgfError(f"the term {quoted(text.term)} is 0; name another, or leave it out.")
+    return row, term_of(expression)
+
+
+def _read(what: str, text: str, frame: Frame) -> Expression:
+    """The expression in what the user states."""
     try:
-        return row, term_of(read_expression(text.term, frame))
+        expression = read_expression(text, frame)
     except ReadingError as error:
-        raise LgfError(f"the term {quoted(text.term)} cannot be read: {error.message}.") from error
+        raise LgfError(f"the {what} {quoted(text)} cannot be read: {error.message}.") from error
+    if not has_values(expression):
+        raise LgfError(f"the {what} {quoted(text)} has no value anywhere; correct it.")
+    return expression
 
 
 def _right(row: str, text: str, frame: Frame) -> Expression:
@@ -128,10 +141,7 @@ def _right(row: str, text: str, frame: Frame) -> Expression:
             f"the equation {row} = {text} is known but the data and what is known ask for {highest}; state the same "
             "order in both."
         )
-    try:
-        right = read_expression(text, frame)
-    except ReadingError as error:
-        raise LgfError(f"the known right-hand side {quoted(text)} cannot be read: {error.message}.") from error
+    right = _read("known right-hand side", text, frame)
     for node in right.nodes():
         if node.head == "symbol" and node.args[1] != SIGNAL and Variable(*node.args) not in frame.variables:
             raise LgfError(
@@ -154,10 +164,7 @@ def _symbols(knowledge: Knowledge, frame: Frame) -> frozenset[Expression] | None
 
 def _law(text: str, frame: Frame) -> Law:
     """The weights of the right-hand sides in the rate of a conserved sum."""
-    try:
-        body = read_expression(text, frame)
-    except ReadingError as error:
-        raise LgfError(f"the conserved quantity {quoted(text)} cannot be read: {error.message}.") from error
+    body = _read("conserved quantity", text, frame)
     law: dict[int, float] = {}
     just_below = {v.symbol: i for i, v in enumerate(frame.variables[r] for r in frame.rates)}
     for monomial, (free, weight) in to_terms(body, [math.nan] * n_constants(body)).items():

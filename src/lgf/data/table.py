@@ -121,7 +121,7 @@ def read_table(source: Any, delimiter: str | None = None) -> Table:
                 f"a table has rows and columns but got shape {array.shape}; give times and values as columns."
             )
         named = {f"column {k + 1}": array[:, k] for k in range(array.shape[1])}
-    columns = tuple(_column(np.asarray(column)) for column in named.values())
+    columns = tuple(_column(np.atleast_1d(column)) for column in named.values())
     lengths = {len(column) for column in columns}
     if not columns or lengths == {0}:
         raise LgfError("the table is empty; give a column of times and a column of values.")

@@ -14,6 +14,8 @@ from lgf.expression.tree import SIGNAL, Expression
 Known = dict[tuple[str, int], NDArray[np.float64]]
 """Values by symbol, as `known_values` makes them."""
 
+_DRAWS = 500
+
 
 def evaluate(
     expression: Expression,
@@ -25,6 +27,22 @@ def evaluate(
     The environment maps symbols to values, by spelling ("t", "u", "u'") or as ("u", 1).
     """
     return evaluate_known(expression, known_values(environment), constants)
+
+
+def has_values(expression: Expression) -> bool:
+    """Whether the expression is finite somewhere, as far as values of both signs and of all sizes tell.
+
+    >>> from lgf.expression.parse import read_expression
+    >>> [has_values(read_expression(text)) for text in ("1/(273 - u)", "1/(u - u)", "sqrt(-1 - u^2)")]
+    [True, False, False]
+    """
+    leaves = sorted({n for n in expression.nodes() if n.head in ("symbol", "constant")}, key=str)
+    draw = np.random.default_rng(0)
+    values = draw.choice([-1.0, 1.0], (len(leaves), _DRAWS)) * 10.0 ** draw.uniform(-9.0, 9.0, (len(leaves), _DRAWS))
+    known = {leaf.args: own for leaf, own in zip(leaves, values, strict=True) if leaf.head == "symbol"}
+    constants = {leaf.args[0]: own for leaf, own in zip(leaves, values, strict=True) if leaf.head == "constant"}
+    rows = [constants.get(i, np.zeros(_DRAWS)) for i in range(max(constants, default=-1) + 1)]
+    return bool(np.isfinite(evaluate_known(expression, known, rows)).any())
 
 
 def known_values(environment: Mapping[str | tuple[str, int], ArrayLike]) -> Known:

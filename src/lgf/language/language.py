@@ -1,20 +1,22 @@
 """A grammar restricted to a frame and to prior knowledge, and the skeletons of its derivations."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from lgf.data.problem import Problem
+from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.dimensions import Units, objection, term_objection
 from lgf.equation.skeleton import Skeleton, numbered
-from lgf.equation.terms import term_of, terms_of
+from lgf.equation.structure import shifted
+from lgf.equation.terms import terms_of
 from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame, Variable
 from lgf.expression.functions import FUNCTIONS
-from lgf.expression.parse import read_expression
 from lgf.expression.tree import MINUS_ONE, Expression, add, constant, mul, power, summands, symbol
 from lgf.grammar import Derivation, Grammar, mentions, restrict, spell
 from lgf.grammar.vocabulary import STATE_WORD
@@ -43,14 +45,13 @@ class Language:
         return None if self.grammar.template == "explicit" else self.frame.orders[0]
 
     def skeleton(self, derivation: Derivation) -> Skeleton | None:
-        """The equation of the derivation; None if it is none of this order, lacks a required term or breaks units."""
+        """The equation of the derivation with the terms that are required; None if it is none or breaks units."""
         try:
             skeleton = skeleton_of(self.grammar.template, spell(self.grammar, derivation), self.frame)
         except NoEquation:
             return None
         skeleton = skeleton if self.as_written else linear_form(explicit_form(skeleton))
-        if self.required and not all(term in terms_of(skeleton) for term in self.required):
-            return None
+        skeleton = _with_terms(skeleton, self.required)
         if self.units and objection(skeleton, self.units) is not None:
             return None
         return skeleton
@@ -104,7 +105,7 @@ def make_language(
     phrases += undefined_on(frame, ranges)
     forced = bool(problem.forced)
     allowed = restrict(grammar, order=frame.orders[0], forced=forced, forbid=mentions(*phrases))
-    required = tuple(term_of(read_expression(text, frame)) for text in knowledge.required or ())
+    required = tuple(term for _, term in row_knowledge(knowledge, frame).musts)
     if problem.units and grammar.summand:
         allowed = _possible_rules(grammar, frame, allowed, problem.units)
     return Language(grammar, frame, forced, allowed, required, knowledge.stable, problem.units, as_written)
@@ -141,6 +142,17 @@ def undefined_on(frame: Frame, ranges: Ranges) -> list[str]:
     elif start <= 1.0 <= stop:
         phrases += ["/log(t"]
     return phrases
+
+
+def _with_terms(skeleton: Skeleton, terms: Sequence[Expression]) -> Skeleton:
+    """The equation with those of the terms that it lacks added, each with an open coefficient."""
+    present = terms_of(skeleton)
+    lacking = [
+        mul(constant(10_000 * i), shifted(t, 10_000 * i + 1)) for i, t in enumerate(terms, 1) if t not in present
+    ]
+    if not lacking:
+        return skeleton
+    return numbered(skeleton.frame, ((skeleton.left, add(skeleton.right, *lacking)),))
 
 
 def explicit_form(skeleton: Skeleton) -> Skeleton:

@@ -41,7 +41,7 @@ def take_folder(folder: str | Path, own: str = JOURNAL, beside: Collection[str] 
     """
     path = Path(folder)
     try:
-        if path.name in ("", ".."):
+        if path.name in ("", "..") or "\0" in str(path):
             raise LgfError(f"the folder {quoted(str(folder))} is not a run's own; name one that does not exist yet.")
         if path.is_symlink():
             raise LgfError(f"the folder {path} is a link; name the folder itself.")

@@ -79,7 +79,7 @@ def with_budget(
             raise LgfError(f"the budget is {quoted(max_evaluations)} evaluations; give at least 1.")
         limits = replace(limits, max_evaluations=int(max_evaluations))
     if max_seconds is not None:
-        if not isinstance(max_seconds, Real) or not 0 < max_seconds < float("inf"):
+        if not isinstance(max_seconds, Real) or not 0 < max_seconds < 1e300:
             raise LgfError(f"the budget is {quoted(max_seconds)} seconds; give a positive number.")
         limits = replace(limits, max_seconds=float(max_seconds))
     return replace(settings, search=limits)

@@ -10,8 +10,10 @@ from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.equation.tied_constants import Contradiction
 from lgf.errors import LgfError, quoted
+from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame
 from lgf.expression.monomials import n_constants
+from lgf.expression.numeric import has_values
 from lgf.expression.parse import ReadingError, read_equations
 from lgf.expression.print import plain
 from lgf.grammar import Grammar
@@ -51,6 +53,8 @@ def _read_start(text: str, problem: Problem) -> Skeleton:
     try:
         text, fitted = _with_known_rows(text, problem, widest)
         sides = read_equations(text, widest)
+        if not all(has_values(left - right) for left, right in sides):
+            raise LgfError(f"the equation {quoted(text)} has no value anywhere; correct it.")
         orders = [max((n.args[1] for e in pair for n in e.nodes() if n.head == "symbol"), default=0) for pair in sides]
         frame = next((f for f in problem.frames if len(f.states) > 1 or f.orders[0] == orders[0]), None)
         if frame is None:
@@ -60,6 +64,8 @@ def _read_start(text: str, problem: Problem) -> Skeleton:
                 "the two."
             )
         skeleton = System.read(text, frame=frame).skeleton if fitted else Skeleton.read(text, frame)
+        if any(v.symbol not in canonical(r)[0].nodes() for v, r in zip(frame.highest, skeleton.residuals, strict=True)):
+            raise LgfError(f"the equation {quoted(text)} is no differential equation: its highest derivative cancels.")
         if skeleton.tied and skeleton.right_sides is None:
             raise LgfError(
                 f"the equation {quoted(text)} cannot be used: an open constant occurs twice; solve it for the highest "

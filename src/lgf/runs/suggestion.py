@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lgf.data.problem import MOST_SAMPLES
 from lgf.equation.system import System
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
@@ -188,8 +189,8 @@ def _times(run: Run, allowed: Allowed) -> list[np.ndarray]:
     longest = max(run.request.problem.observations, key=lambda o: o.t[-1] - o.t[0])
     samples = len(longest) if allowed.samples is None else allowed.samples
     durations = (float(longest.t[-1] - longest.t[0]),) if allowed.durations is None else allowed.durations
-    if samples < 2:
-        raise LgfError(f"an experiment of {samples} samples is allowed; give at least 2.")
+    if isinstance(samples, str) or not hasattr(samples, "__index__") or not 2 <= samples <= MOST_SAMPLES:
+        raise LgfError(f"an experiment of {quoted(samples)} samples is allowed; give from 2 to {MOST_SAMPLES}.")
     if not durations or not all(math.isfinite(d) and d > 0 for d in durations):
         raise LgfError(f"the durations are {', '.join(f'{d:g}' for d in durations) or 'none'}; give positive numbers.")
     begin = float(run.request.problem.observations[0].t[0])

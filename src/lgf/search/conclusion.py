@@ -15,7 +15,7 @@ from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Population
 from lgf.search.decision import Decision, Tools, decide, simple_candidates, simplicity, unique
-from lgf.search.evaluate import Evaluator
+from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
 from lgf.search.noise_model import growth_of, leaves_pattern, reweighted, with_noise_model
@@ -160,7 +160,10 @@ def _growing(
 
 
 def _described(candidates: Sequence[Candidate], evaluator: Evaluator, settings: DiscoverySettings) -> list[Candidate]:
-    return [with_noise_model(c, evaluator.targets[c.skeleton.frame], settings.noise) for c in candidates]
+    targets, known = evaluator.targets, evaluator.knowledge
+    return [
+        with_noise_model(c, targets[c.skeleton.frame], settings.noise, bounds_of(c.skeleton, known)) for c in candidates
+    ]
 
 
 def _length(candidates: Sequence[Candidate], evaluator: Evaluator) -> float:

@@ -82,7 +82,9 @@ def residuals_of(fitting: Fitting, x: np.ndarray) -> Residuals | None:
     return Residuals(np.concatenate(times), first, np.ascontiguousarray(np.concatenate(rows, axis=1)))
 
 
-def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings()) -> Candidate:
+def with_noise_model(
+    candidate: Candidate, target: Target, settings: NoiseSettings = NoiseSettings(), bounds: np.ndarray | None = None
+) -> Candidate:
     """The candidate under correlated noise, refitted, if that gives a shorter description; else the same candidate.
 
     Several measured columns are not examined.
@@ -90,18 +92,18 @@ def with_noise_model(candidate: Candidate, target: Target, settings: NoiseSettin
     enough = target.n_samples >= settings.least_samples * target.n_experiments
     if not _examined(candidate, target) or not enough:
         return candidate
-    fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
+    fitting = make_fitting(candidate.skeleton, target, FitSettings(), bounds, candidate.fit.sharing)
     x = unknowns_at(candidate, fitting)
     residuals = residuals_of(fitting, x)
     if residuals is None or correlation_time(residuals.series) < settings.correlated_above:
         return candidate
     share, length = likeliest_process(residuals)
     for _ in range(settings.iterations):
-        step = _generalised_step(residuals, share, length)
-        moved = residuals_of(fitting, x + step)
+        stepped = np.clip(x + _generalised_step(residuals, share, length), *fitting.unknown_limits)
+        moved = residuals_of(fitting, stepped)
         if moved is None or process_length(moved, share, length) >= process_length(residuals, share, length):
             break
-        x, residuals = x + step, moved
+        x, residuals = stepped, moved
         share, length = likeliest_process(residuals, (share, length))
     n = target.n_samples
     white = n * math.log(candidate.loss * target.power)

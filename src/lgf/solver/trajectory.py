@@ -24,7 +24,10 @@ class SolveStatus(StrEnum):
 
 def read_only(values: ArrayLike) -> np.ndarray:
     """A float copy that cannot be written to."""
-    copy = np.array(values, dtype=float)
+    try:
+        copy = np.array(values, dtype=float)
+    except OverflowError as error:  # a whole number may have any size
+        raise LgfError("a number is too large to compute with; rescale it.") from error
     copy.setflags(write=False)
     return copy
 
