@@ -31,11 +31,6 @@ def _choice(settings: DiscoverySettings) -> DiscoverySettings:
     return replace(settings, objective=DEFAULT.objective, selection=DEFAULT.selection)
 
 
-def _flow(settings: DiscoverySettings) -> DiscoverySettings:
-    """The same share of the flow, all of it, with this project's guidance."""
-    return replace(settings, flow=DEFAULT.flow)
-
-
 def _proposers(settings: DiscoverySettings) -> DiscoverySettings:
     return replace(
         settings, proposers=DEFAULT.proposers, enumeration=DEFAULT.enumeration, conditional=DEFAULT.conditional
@@ -47,7 +42,6 @@ RUNGS: dict[str, Rung] = {
     "smoothing": Rung("Gaussian process in place of the perceptron", lambda s: replace(s, smoothing=DEFAULT.smoothing)),
     "fit": Rung("least squares on the measured columns in place of Nelder-Mead on all modes", _fit),
     "choice": Rung("description length in place of L_IC", _choice),
-    "flow": Rung("renoised elites, screening and exact ratios in place of samples from noise", _flow),
     "proposers": Rung("missing terms and evolution beside the flow", _proposers),
     "grammar": Rung("the standard grammar, its flow that reads the record", lambda settings: settings, True),
     "default": Rung("this project's budget: a search ends when it has settled", lambda settings: DEFAULT, True),

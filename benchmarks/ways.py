@@ -21,24 +21,21 @@ from lgf.search.candidate import Population, Proposal
 from lgf.search.mixture import CONDITIONAL, FLOW, MakeProposer, make_schedule
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, Proposer
 from lgf.search.proposers.components import SEGMENTS, ComponentProposer, ComponentSettings
-from lgf.search.settings import PAPER, DiscoverySettings, EnumerationSettings, ProposerShare
+from lgf.search.settings import DiscoverySettings, EnumerationSettings, ProposerShare
 from lgf.search.systems.combinations import combinations
 from lgf.search.systems.component import Component, propose_components
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.term_grid import make_term_grid
-from lgf.settings.flow import FlowSettings, SamplingSettings
+from lgf.settings.flow import FlowSettings
 
 MODEL = "standard"
 BASE = "missing terms after 8 enumerated"
 """The same search of one state without a network, with which the others are compared."""
 
-# As in the paper: samples from pure noise, no screening, no renoising.
-UNGUIDED = replace(
-    PAPER.flow, guided=False, stability=False, static=False, growth=1.5, sampling=SamplingSettings(steps=10)
-)
+UNGUIDED = FlowSettings(guided=False, stability=False, static=False, steps=10, eta=0.0)
 # The mixture of version 0.2.
 WITH_FLOW = (*DiscoverySettings().proposers[:4], ProposerShare(FLOW, 0.1), *DiscoverySettings().proposers[4:])
-GUIDED = replace(UNGUIDED, guided=True, stability=True, static=True)
+GUIDED = FlowSettings(steps=10, eta=0.0)
 
 Schedule = Sequence[tuple[Proposer, int]]
 Way = Callable[[Language, Target, int], Schedule]

@@ -36,8 +36,7 @@ BESIDE = {
 }
 # what the row says: what flow.json calls it
 MEASURED = {
-    "1,000 guided samples down to skeletons, s": "s for 1000 guided samples decoded to skeletons, exact ratio",
-    "... by Taylor's approximation": "s for 1000 guided samples decoded to skeletons, Taylor",
+    "1,000 guided samples down to skeletons, s": "s for 1000 guided samples decoded to skeletons, Taylor",
     "training of a predictor on 10,000 equations, s": "s to train a predictor on 10000 points",
     "correlation of Taylor's log-ratios with the exact ones: length": (
         "correlation of Taylor's log-ratios with the exact ones, length"

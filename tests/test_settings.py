@@ -20,7 +20,6 @@ from lgf.search.loop import SearchSettings
 from lgf.search.proposers.basic import MonteCarloProposer
 from lgf.search.select import SelectionSettings
 from lgf.search.settings import PRESETS, DiscoverySettings, ProposerShare
-from lgf.settings.flow import SamplingSettings
 
 T = np.linspace(0.0, 4.0, 50)
 U = 2.0 * np.exp(-0.5 * T)
@@ -39,7 +38,7 @@ n_finalists = 2
 [fit]
 method = "nelder_mead"
 
-[flow.sampling]
+[flow]
 steps = 4
 
 [[proposers]]
@@ -76,7 +75,7 @@ def test_a_file_takes_the_place_of_what_it_names_and_of_nothing_else(preset):
         search=replace(after.search, population=before.search.population),
         selection=before.selection,
         fit=before.fit,
-        flow=replace(after.flow, sampling=replace(after.flow.sampling, steps=before.flow.sampling.steps)),
+        flow=replace(after.flow, steps=before.flow.steps),
         proposers=before.proposers,
     )
     assert back == before
@@ -89,9 +88,9 @@ def test_settings_of_the_command_line_stand_in_the_run():
     assert main([*order, "--out", "run"]) == 0
     facts = json.loads(Path("run/run.json").read_text())["request"]["settings"]
     assert facts["search"]["population"] == 15
-    assert facts["flow"]["sampling"]["steps"] == 4
+    assert facts["flow"]["steps"] == 4
     assert facts["proposers"] == [{"name": "monte carlo", "share": 1.0}]
-    assert "flow.sampling.steps" in Path("run/report.html").read_text()
+    assert "flow.steps" in Path("run/report.html").read_text()
     origins = {json.loads(line)["candidate"]["proposal"]["origin"] for line in read_journal("run")}
     assert origins <= {"enumeration", "monte carlo", "simplified"}
 
@@ -101,7 +100,6 @@ def test_settings_made_in_python_are_read_as_a_file_is():
         SMALL,
         fit=replace(SMALL.fit, method="nelder_mead", rtol=1),
         search=replace(SMALL.search, population=np.int64(15)),
-        flow=replace(SMALL.flow, sampling=SamplingSettings(steps=None)),
         proposers=[ProposerShare("evolution", 1)],
     )
     checked = checked_settings(loose)

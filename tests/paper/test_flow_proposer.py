@@ -70,17 +70,17 @@ def test_proposals_keep_to_what_is_known_and_repeat_by_seed(bundle, stage):
     assert len(set(found)) > 20
 
 
-def test_screened_and_guided_proposals_fit_better_than_free_ones(bundle, stage):
-    """Guidance alone gains less on this easy record than the medians scatter."""
+def test_guided_proposals_fit_no_worse_than_free_ones(bundle, stage):
+    """On this easy record guidance gains little."""
     language, target, population = stage
     evaluator = Evaluator({target.frame: target})
-    free = FlowSettings(renoised=0.0, guided=False, screening=1)
     medians = []
-    for settings in (free, replace(free, guided=True, screening=3)):
-        proposer = FlowProposer(bundle, [language], 0, settings)
-        proposer.tell(population)
+    for guided in (False, True):
+        proposer = FlowProposer(bundle, [language], 0, FlowSettings(guided=guided))
+        for _ in range(4):
+            proposer.tell(population)
         medians.append(np.median([evaluator(p).objective for p in proposer.ask(300)]))
-    assert medians[1] < medians[0]
+    assert medians[1] <= medians[0]
 
 
 def test_stability_guides_towards_what_is_known(bundle, stage):
@@ -92,30 +92,13 @@ def test_stability_guides_towards_what_is_known(bundle, stage):
         judged.add(replace(candidate, stability=Stability(verdict, "")))
     shares = []
     for known in (True, None, False):
-        settings = FlowSettings(renoised=0.0, guided=False, screening=1, growth=1.0)
+        settings = FlowSettings(guided=False, static=False)
         proposer = FlowProposer(bundle, [replace(language, stable=known)], 0, settings)
         for _ in range(6):
             proposer.tell(judged)
         shares.append(np.mean(["u^2" in str(p.skeleton) for p in proposer.ask(200)]))
     assert shares[0] < shares[1] < shares[2]
     assert shares[2] > shares[0] + 0.2
-
-
-def test_elites_lose_one_or_two_summands_or_some_tokens(bundle, stage):
-    language, _, population = stage
-    proposer = FlowProposer(bundle, [language], 0)
-    proposer.tell(population)
-    elites = proposer._elites[language.frame]
-    tokens, masks = proposer._noised(elites, 300, 400)
-    assert masks[300:].all()
-    assert all((elites == row).all(1).any() for row in tokens[:300])
-    blocks = bundle.denoiser.layout.blocks()
-    lost = np.array([[mask[blocks == b].mean() for b in np.unique(blocks)] for mask in masks[:300]])
-    whole = np.isin(lost, (0.0, 1.0)).all(1)
-    assert 0.4 < whole.mean() < 0.6
-    assert set(lost[whole].sum(1)) == {1.0, 2.0}
-    assert not lost[whole][:, 0].any()  # the header stays
-    assert 0.3 < masks[:300][~whole].mean() < 0.5
 
 
 def test_asked_for_nothing_it_gives_nothing(bundle, stage):
@@ -153,9 +136,9 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
 
 def test_the_guides_of_order_lead_to_the_order_of_the_language(bundle, stage):
     language, _, _ = stage
-    proposer = FlowProposer(bundle, [language], 0, FlowSettings(static=True))
+    proposer = FlowProposer(bundle, [language], 0, FlowSettings())
     for order in (1, 2):
-        guides = proposer._guides(replace(language, frame=grammar_frame(order, False)), objective=False)[:1]
+        guides = proposer._guides(replace(language, frame=grammar_frame(order, False)))[:1]
         tokens = sample(bundle.denoiser, 200, 0, guides)
         found = [skeleton(bundle.grammar, d) for d in unpad(bundle.grammar, decode(bundle.autoencoder, tokens))]
         assert np.mean([s is not None and s.frame.orders == (order,) for s in found]) >= 0.9

@@ -12,7 +12,7 @@ from lgf.search.objective import Criterion, ObjectiveSettings
 from lgf.search.prediction import PredictionSettings
 from lgf.search.proposers.components import ComponentSettings
 from lgf.search.select import SelectionSettings
-from lgf.settings.flow import ConditionalSettings, FlowSettings, SamplingSettings
+from lgf.settings.flow import ConditionalSettings, FlowSettings
 from lgf.settings.ranges import Count, Positive, Tally, Weight
 
 
@@ -103,11 +103,6 @@ PAPER = DiscoverySettings(
         ProposerShare("evolution", 0.0),
     ),
     conditional=ConditionalSettings(iterations=0),
-    # As in the paper: samples from pure noise, guided at every step, no screening, no renoising.
-    flow=FlowSettings(
-        static=True, renoised=0.0, screening=1, growth=1.0, predictor_steps=200,
-        sampling=SamplingSettings(steps=100, eta=10.0, exact_guidance=False),
-    ),
     selection=SelectionSettings(n_finalists=6),
 )  # fmt: skip
 

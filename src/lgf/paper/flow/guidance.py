@@ -1,7 +1,7 @@
 """The likelihood ratios that guide the flow towards what predictors are to say.
 
 A predictor's first layer is linear in one-hot tokens. One gradient therefore estimates the effect of every single-token
-change (the Taylor approximation). The exact ratio evaluates each changed row.
+change (the Taylor approximation).
 """
 
 import math
@@ -59,16 +59,3 @@ def taylor_log_ratio(guides: Sequence[Guide], x: NDArray[np.integer], t: Array, 
         entered, _ = guide.predictor.slopes(trace, guide.slope(trace.out, t))
         total += guide.predictor.slopes_by_tokens(entered)
     return (total - np.take_along_axis(total, x[..., None], -1)) * where[..., None]
-
-
-def exact_log_ratio(guides: Sequence[Guide], x: NDArray[np.integer], t: Array, where: NDArray[np.bool_]) -> Array:
-    """The exact log-ratios [n, D, S]: every change of the tokens `where` [n, D] is evaluated."""
-    row = where.nonzero()[0]
-    states = guides[0].predictor.layout.states
-    total = np.zeros((len(row), states), dtype=np.float32)
-    for guide in guides:
-        values = guide.log_probability(guide.predictor.changed(x, t, where), t[row][:, None])
-        total += values - np.take_along_axis(values, x[where][:, None], -1)
-    ratio = np.zeros((*x.shape, states), dtype=np.float32)
-    ratio[where] = total
-    return ratio

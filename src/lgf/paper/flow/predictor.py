@@ -64,27 +64,6 @@ class Predictor:
         joint = linear(self.weights, "joint", pooled) if self.layout.slots else None
         return Trace(entered, inner, pooled, joint, self._out(pooled if joint is None else elu(joint)))
 
-    def changed(self, x: NDArray[np.integer], t: Array, where: NDArray[np.bool_]) -> Array:
-        """The outputs [m, S, ...] for tokens x [n, D] with one of the m tokens `where` [n, D] set to each state.
-
-        A change affects one block only, through the linear first layer, so the other blocks are not evaluated again.
-        """
-        layout, states = self.layout, self.layout.states
-        before = self._enter(x, t)
-        pooled = self._block(before)
-        total = pooled.sum(1)
-        row, token = where.nonzero()
-        # The header, if there is one, is the first block and holds the first tokens.
-        inside = (token - layout.header) % max(layout.summand, 1)
-        block = (token - layout.header) // max(layout.summand, 1) + (layout.header > 0)
-        first = np.where(token < layout.header, token, layout.header + inside) * states
-        block = np.where(token < layout.header, 0, block)
-        table = np.concatenate([self._tables[name] for name in ("header", "slot") if name in self._tables])
-        weights = table[first[:, None] + np.arange(states)]
-        after = before[row, block][:, None] + weights - table[first + x[row, token]][:, None]
-        rest = (total[row] - pooled[row, block])[:, None]
-        return self._leave(rest + self._block(after))
-
     def sigma(self, t: Array) -> Array:
         """sigma_t [n] of a continuous predictor."""
         noisy, clean = np.exp(np.maximum(self.weights["log_sigma"], np.float32(LEAST_LOG_SIGMA)))
@@ -141,13 +120,6 @@ class Predictor:
                 entered += self.weights[f"{name}.bias"]
                 parts.append(entered)
         return np.concatenate(parts, 1) + linear(self.weights, "time", t[:, None])[:, None]
-
-    def _block(self, entered: Array) -> Array:
-        hidden = elu(entered)
-        return elu(linear(self.weights, "inner", hidden)) if self.layout.slots else hidden
-
-    def _leave(self, pooled: Array) -> Array:
-        return self._out(elu(linear(self.weights, "joint", pooled)) if self.layout.slots else pooled)
 
     def _out(self, hidden: Array) -> Array:
         out = linear(self.weights, "out", hidden)
