@@ -24,15 +24,14 @@ from lgf.data.row_terms import texts
 from lgf.equation.units import unit_text
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Variable
-from lgf.report.constants import constant_rows
 from lgf.report.figures import front_figure, prediction_front_figure, trajectory_figure
 from lgf.report.live import live_progress
-from lgf.report.notebook import run_html
-from lgf.report.page import write_report
+from lgf.report.page import run_html, write_report
 from lgf.report.phase_portrait import phase_portrait
-from lgf.report.sentences import prediction_front_rows, sentences
+from lgf.report.run_view import constant_rows, prediction_rows, run_view
 from lgf.runs.bands import Band, Bands
-from lgf.runs.folder import front_rows, holds_run, read_run, write_run
+from lgf.runs.equations import front_rows
+from lgf.runs.folder import holds_run, read_run, write_run
 from lgf.runs.forecast import forecast
 from lgf.runs.lock import locked
 from lgf.runs.new_experiment import continued
@@ -181,12 +180,13 @@ class LatentGrammarFlow(BaseEstimator):
         self.discovery_ = run.discovery
         self.equation_ = run.system
         self.findings_ = run.request.findings
-        self.front_ = pd.DataFrame(front_rows(run))
-        self.prediction_front_ = pd.DataFrame(prediction_front_rows(run))
-        self.constants_ = pd.DataFrame(constant_rows(run))
-        self.verdict_ = " ".join(sentences(run))
         self.equivalents_ = [run.display_system(c) for c in run.equivalents]
-        self.indistinguishable_ = pd.DataFrame(front_rows(replace(run, front=run.indistinguishable)))
+        view = run_view(run)
+        self.front_ = pd.DataFrame(front_rows(view.equations))
+        self.prediction_front_ = pd.DataFrame(prediction_rows(view))
+        self.constants_ = pd.DataFrame(constant_rows(view))
+        self.verdict_ = " ".join(view.sentences)
+        self.indistinguishable_ = pd.DataFrame(front_rows(view.equations, view.equations.equal))
         return self
 
     @property

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from lgf.app.thinning import thinned_rows
-from lgf.app.views import Facts, findings_view, problem_view
-from lgf.equation.operator_form import in_operator_form
+from lgf.app.views import Facts, problem_view
 from lgf.equation.system import System
-from lgf.equation.units import unit_pretty
 from lgf.expression.print import format_number
 from lgf.report.equilibria import equilibria_of, isolated
 from lgf.report.figures import INTERVAL
-from lgf.report.page import alternatives, stability, summary
 from lgf.report.percentages import percentage
-from lgf.report.sentences import note_sentence, verdict_sentence
+from lgf.report.run_view import run_view
 from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
 from lgf.runs.bands import Band, Bands
+from lgf.runs.equations import EquationView, candidates_of
 from lgf.runs.request import Run
+from lgf.runs.serialisation import to_plain
 from lgf.runs.suggestion import Suggestion
 from lgf.search.candidate import Candidate
 from lgf.solver.trajectory import SolveStatus, Trajectory
@@ -36,108 +35,52 @@ _ENDS_EARLY = {
 }
 
 
-def _key(candidate: Candidate) -> tuple[str, tuple[int, ...]]:
-    """What tells equations apart: their structure, and the constants that vary by experiment."""
-    return candidate.skeleton.structure, tuple(v.constant for v in candidate.fit.sharing.varying)
-
-
-def equations(run: Run) -> list[Candidate]:
-    """Every equation of the run that can be looked at: both fronts, the chosen one and its equals."""
-    front = {_key(c): c for c in run.front}
-    front[_key(run.best)] = run.best
-    ordered = {_key(c): c for c in sorted(front.values(), key=lambda c: (c.complexity, c.loss))}
-    # Equals and steps of that front were fitted once more and know their predictions.
-    ordered |= {_key(c): c for c in (*run.prediction_front, *run.indistinguishable) if _key(c) != _key(run.best)}
-    return list(ordered.values())
-
-
 def system_in(run: Run, candidate: Candidate, experiment: int) -> System:
-    """The candidate's system in operator form with the constants of one experiment."""
-    fit = candidate.fit
-    if not fit.sharing.varying:
-        return run.display_system(candidate)
-    values = tuple(float(v) for v in fit.by_experiment[experiment])
-    problem = run.request.problem
-    return in_operator_form(System(fit.skeleton, values, fit.errors, problem.formulas, problem.units), fit.covariance)
+    """The candidate's system with the constants of one experiment."""
+    system = run.display_system(candidate)
+    if not candidate.fit.sharing.varying:
+        return system
+    return replace(system, values=tuple(candidate.fit.by_experiment[experiment].tolist()))
 
 
-def run_view(run: Run) -> Facts:
-    """The result of a run: its equations, what was known, and sentences about the chosen one."""
-    sets = {
-        "chosen": {_key(run.best)},
-        "front": {_key(c) for c in (*run.front, run.best)},
-        "equal": {_key(c) for c in run.indistinguishable},
-        "step": {_key(c) for c in run.prediction_front},
-    }
+def run_facts(run: Run) -> Facts:
+    """The result of a run, its problem, and the lists that each equation stands in."""
+    view = run_view(run)
+    places = view.equations
+    lists = {"front": places.front, "equal": places.equal, "step": places.prediction_front}
     return {
-        "source": run.request.source,
+        **to_plain(view),
         "problem": problem_view(run.request.problem),
-        "findings": findings_view(run.request.findings),
-        "start": list(run.request.start),
         "equations": [
-            {**equation_view(run, c), **{name: _key(c) in keys for name, keys in sets.items()}} for c in equations(run)
+            {**equation_facts(e), **{name: place in of for name, of in lists.items()}}
+            for place, e in enumerate(places.all)
         ],
-        "trust": run.verdict.trust.value,
-        "verdict": verdict_sentence(run.verdict),
-        "notes": [note_sentence(note) for note in run.notes],
-        "summary": summary(run),
-        "stability": stability(run),
-        "alternatives": alternatives(run),
-        "evaluations": run.evaluations,
-        "seconds": run.seconds,
-        "interrupted": run.interrupted,
-        "seed": run.request.seed,
-        "versions": run.versions,
     }
 
 
-def equation_view(run: Run, candidate: Candidate) -> Facts:
-    """One equation with its constants and what it is worth."""
-    system, assessed = run.display_system(candidate), candidate.stability
-    predicted = None if candidate.prediction is None else candidate.prediction.error
+def equation_facts(equation: EquationView) -> Facts:
+    """The equation with its numbers as they are printed."""
     return {
-        "text": str(system),
-        "math": system.mathml(),
-        "latex": system.latex(),
-        "complexity": candidate.complexity,
-        "error": candidate.loss**0.5,
-        "error_text": percentage(candidate.loss**0.5),
-        "prediction_text": None if predicted is None else percentage(predicted),
-        "stability": None if assessed is None else assessed.kind.value,
-        "constants": _constants(run, candidate, system),
-        "variables": [str(v) for v in system.frame.variables],
-        "initial": candidate.fit.initial,
-        "inputs": [s.args[0] for s in system.frame.input_symbols if s in system.skeleton.symbols],
+        **to_plain(equation),
+        "error": equation.error,
+        "error_text": percentage(equation.error),
+        "prediction_text": None if equation.prediction is None else percentage(equation.prediction),
+        "constants": [
+            {
+                **to_plain(c),
+                "text": format_number(c.value, c.error),
+                "error_text": f"{c.error:.2g}" if math.isfinite(c.error) else "",
+                "unit": c.units and c.units[1],
+                "varies": c.spread is not None,
+            }
+            for c in equation.constants
+        ],
     }
-
-
-def _constants(run: Run, candidate: Candidate, system: System) -> list[Facts]:
-    errors = system.errors or (math.nan,) * len(system.values)
-    n = len(candidate.fit.by_experiment)
-    by_experiment = np.array([system_in(run, candidate, e).values for e in range(n)])
-    if by_experiment.shape != (n, len(system.values)):  # the form depends on the values; the means are shown
-        by_experiment = np.tile(system.values, (n, 1))
-    return [
-        {
-            "term": term,
-            "value": value,
-            "error": error,
-            "text": format_number(value, error),
-            "unit": None if unit is None else unit_pretty(unit),
-            "error_text": f"{error:.2g}" if math.isfinite(error) else "",
-            "determined": error < abs(value),
-            "varies": bool(np.ptp(own) > 0.0),
-            "by_experiment": own,
-        }
-        for term, value, error, unit, own in zip(
-            system.terms, system.values, errors, system.constant_units, by_experiment.T, strict=True
-        )
-    ]
 
 
 def curve_view(run: Run, number: int, experiment: int) -> Facts:
     """The trajectory of an equation of the run for one experiment, its band, and what it leaves unexplained."""
-    candidate = equations(run)[number]
+    candidate = candidates_of(run)[number]
     observation = run.request.problem.observations[experiment]
     rows = thinned_rows(observation.values)
     measured = observation.t[rows]

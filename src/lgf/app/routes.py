@@ -28,7 +28,7 @@ from lgf.app.form import (
     read_problem,
 )
 from lgf.app.gate import KNOCK, LOGIN, Session
-from lgf.app.results import band_view, curve_view, equations, run_view, suggestion_view, trajectory_view
+from lgf.app.results import band_view, curve_view, run_facts, suggestion_view, trajectory_view
 from lgf.app.run_folders import (
     DOWNLOADS,
     downloads,
@@ -52,6 +52,7 @@ from lgf.data import check, read_table, records
 from lgf.errors import LgfError
 from lgf.files import is_regular, read_bytes, write_atomically
 from lgf.report.page import REPORT
+from lgf.runs.equations import candidates_of
 from lgf.runs.folder import new_folder, open_run, read_request
 from lgf.runs.progress import read_progress
 from lgf.runs.request import check_request
@@ -205,7 +206,7 @@ class Page:
             "folder": str(folder), "editable": facts_beside(folder, FORM) is not None,
         }  # fmt: skip
         if facts["result"] is not None and not state.live:
-            return {**facts, "view": run_view(load_run(folder))}
+            return {**facts, "view": run_facts(load_run(folder))}
         request = read_request(folder)
         return {**facts, "problem": problem_view(request.problem), "source": request.source}
 
@@ -247,7 +248,7 @@ class Page:
     def _curve(self, id: str, query: Any) -> dict[str, Any]:
         run = load_run(find_run(self.runs, id))
         number, experiment = whole_number(query.get("equation")), whole_number(query.get("experiment"))
-        if number >= len(equations(run)) or experiment >= len(run.request.problem.observations):
+        if number >= len(candidates_of(run)) or experiment >= len(run.request.problem.observations):
             raise LgfError("There is no such equation or experiment in this run; open the run again.")
         return curve_view(run, number, experiment)
 

@@ -7,10 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from lgf.app.results import equation_facts
 from lgf.errors import LgfError
 from lgf.files import is_regular, read_bytes
 from lgf.report.page import REPORT
-from lgf.report.percentages import percentage
+from lgf.runs.equations import equation_view
 from lgf.runs.folder import REQUEST, RESULT, read_run
 from lgf.runs.lock import is_locked
 from lgf.runs.progress import FAILED, LIVE, PREPARING, STOP, read_progress
@@ -94,13 +95,9 @@ def result_row(folder: Path) -> dict[str, Any] | None:
 @lru_cache(maxsize=256)
 def _result_row(path: Path, _changed: int) -> dict[str, Any]:
     run = read_run(path.parent)
-    error = run.best.loss**0.5
+    equation = equation_facts(equation_view(run, run.best))
     return {
-        "text": str(run.system),
-        "math": run.system.mathml(),
-        "error": error,
-        "error_text": percentage(error),
-        "complexity": run.best.complexity,
+        **{name: equation[name] for name in ("text", "math", "error", "error_text", "complexity")},
         "seconds": run.seconds,
         "evaluations": run.evaluations,
         "interrupted": run.interrupted,

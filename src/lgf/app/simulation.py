@@ -7,11 +7,12 @@ import numpy as np
 from pydantic import Field
 
 from lgf.app.answers import Answers
-from lgf.app.results import BAND_POINTS, bands_of, equations, system_in
+from lgf.app.results import BAND_POINTS, bands_of, system_in
 from lgf.data import make_inputs
 from lgf.errors import LgfError
 from lgf.report.figures import INTERVAL
 from lgf.runs.bands import Band
+from lgf.runs.equations import candidates_of
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 from lgf.solver.forcing import Forcing
@@ -60,7 +61,7 @@ def band_around(run: Run, trial: Trial) -> Band | None:
 
 
 def _candidate(run: Run, trial: Trial) -> Candidate:
-    candidates = equations(run)
+    candidates = candidates_of(run)
     if trial.equation >= len(candidates) or trial.experiment >= len(run.request.problem.observations):
         raise LgfError("There is no such equation or experiment in this run; open the run again.")
     return candidates[trial.equation]

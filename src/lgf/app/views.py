@@ -64,7 +64,7 @@ def observation_view(problem: Problem, experiment: int) -> Facts:
     t = observation.t[rows]
     inputs = {name: forcing.values(t) for name, forcing in problem.signals(experiment).items()}
     return {
-        "name": observation.name or f"Experiment {experiment + 1}",
+        "name": problem.experiment_names[experiment],
         "t": t,
         "columns": {str(v): observation.values[rows, j] for j, v in enumerate(observation.columns)},
         "inputs": inputs,

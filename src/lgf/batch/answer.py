@@ -16,8 +16,7 @@ from lgf.data import Problem
 from lgf.errors import LgfError
 from lgf.files import read_bytes, write_atomically
 from lgf.grammar import Grammar
-from lgf.report.constants import constant_rows
-from lgf.report.sentences import sentences
+from lgf.report.run_view import run_view
 from lgf.runs.folder import (
     JOURNAL,
     RESULT,
@@ -179,23 +178,13 @@ def _answered(request: Request, record: str, source: str, folder: Path, stop: St
 
 def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
     """The line of a run in the table."""
-    prediction = run.best.prediction
+    view = run_view(run)
+    chosen = view.chosen
     return Answer(
-        record,
-        source,
-        Status.ANSWERED,
-        " ".join(sentences(run)),
-        str(run.system),
-        run.best.loss**0.5,
-        None if prediction is None else prediction.error,
-        run.verdict.trust.value,
-        tuple((str(row["term"]), float(row["value"]), float(row["error"])) for row in constant_rows(run)),
-        run.request.problem.n_samples,
-        run.evaluations,
-        seconds,
-        _curves(run),
-        dict(run.request.problem.units).get("t", ""),
-    )
+        record, source, Status.ANSWERED, " ".join(view.sentences), chosen.text, chosen.error, chosen.prediction,
+        view.trust, tuple((c.term, c.value, c.error) for c in chosen.constants), view.samples, view.evaluations,
+        seconds, _curves(run), view.time_unit,
+    )  # fmt: skip
 
 
 def read_answer(folder: Path) -> Answer:

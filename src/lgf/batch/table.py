@@ -11,7 +11,7 @@ from lgf.batch.answer import Answer, Status
 from lgf.errors import LgfError
 from lgf.expression.print import format_number
 from lgf.files import write_atomically
-from lgf.report.percentages import percentage
+from lgf.report.sentences import tally
 from lgf.report.templates import render
 
 TABLE, PAGE = "summary.csv", "summary.html"
@@ -65,8 +65,7 @@ def summary(answers: Sequence[Answer]) -> str:
     """One sentence on what became of the records."""
     counts = {status: sum(line.status is status for line in answers) for status in Status}
     trusts = [line.trust for line in answers if line.status is Status.ANSWERED]
-    confirmed = trusts.count("confirmed")
-    parts = [f"{counts[Status.ANSWERED]} of {len(answers)} records answered, {confirmed} of them confirmed"]
+    parts = [f"{counts[Status.ANSWERED]} of {len(answers)} records answered, {tally(trusts)}"]
     parts += [f"{n} {status.value}" for status, n in counts.items() if n and status is not Status.ANSWERED]
     seconds = sum(line.seconds for line in answers)
     return f"{'; '.join(parts)}; {seconds:.0f} s of processor time."
@@ -84,24 +83,8 @@ def check_any(answers: Sequence[Answer]) -> None:
 
 def page(answers: Sequence[Answer], common: str | None = None) -> str:
     """The table as a page without scripts or links to other places."""
-    records = [{"record": line.record, **_cells(line)} for line in answers]
+    records = [(line, _curves(line), [_constant(*entry) for entry in line.constants]) for line in answers]
     return render("batch.html.j2", summary=summary(answers), common=common, records=records, size=(_WIDTH, _HEIGHT))
-
-
-def _cells(line: Answer) -> dict[str, Any]:
-    if line.status is not Status.ANSWERED:
-        return {"failure": f"{line.status.value}: {line.sentence}"}
-    return {
-        "curves": _curves(line),
-        "cells": [
-            line.equation.splitlines(),
-            *([] if e is None else [percentage(e)] for e in (line.error, line.prediction)),
-        ],
-        "verdict": line.trust,
-        "sentence": line.sentence,
-        "constants": [_constant(*entry) for entry in line.constants],
-        "seconds": f"{line.seconds:.1f}",
-    }
 
 
 def _constant(term: str, value: float, error: float) -> str:

@@ -11,12 +11,12 @@ from rich.console import Console
 from lgf.cli.terminal import compile_kernels, show_findings
 from lgf.data.condensation import condensation_sentence
 from lgf.errors import LgfError, Stopped
-from lgf.report.constants import constant_rows, with_varying
 from lgf.report.live import live_progress
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
-from lgf.report.sentences import note_sentence, prediction_front_rows, sentences, shortened_front, verdict_sentence
-from lgf.runs.folder import JOURNAL, discard_run, front_rows, holds_run, new_folder, open_run, write_run
+from lgf.report.run_view import RunView, constant_rows, prediction_rows, run_view
+from lgf.runs.equations import EquationView, front_rows
+from lgf.runs.folder import JOURNAL, discard_run, holds_run, new_folder, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
 from lgf.runs.request import Request, Run, check_request, execute
@@ -93,56 +93,62 @@ def _search(
 
 def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     """Prints the equation and writes run and report. A full disk or closed pipe stops only one of the two."""
+    view = run_view(run)
+    chosen, equations = view.chosen, view.equations
     try:
-        typer.echo(written(_facts(run, folder), indent=1).decode() if as_json else str(run.system))
+        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else chosen.text)
     finally:
         write_run(run, folder)
         path = write_report(run, folder)
-    summary = (
-        f"error {percentage(run.best.loss**0.5)} of the signal, {run.evaluations} equations in {run.seconds:.0f} s"
-    )
-    if run.best.stability is not None:
-        summary += f", stability: {run.best.stability.kind.value}"
-    if len(run.indistinguishable) > 1:
-        summary += f", {len(run.indistinguishable) - 1} more that the data cannot tell apart"
+    summary = f"error {percentage(chosen.error)} of the signal, {view.evaluations} equations in {view.seconds:.0f} s"
+    if chosen.stability is not None:
+        summary += f", stability: {chosen.stability}"
+    if len(equations.equal) > 1:
+        summary += f", {len(equations.equal) - 1} more that the data cannot tell apart"
     console.print(summary, style="dim", soft_wrap=True)
-    for sentence in sentences(run):
+    for sentence in view.sentences:
         console.print(sentence, soft_wrap=True)
-    if len(run.prediction_front) > 1:
+    if len(equations.prediction_front) > 1:
         console.print("simplest equations by prediction error (in sample):", style="dim")
-        for row in shortened_front(run):
-            predicted = "untested" if row["prediction"] is None else percentage(row["prediction"])
-            mark = "->" if row["chosen"] else "  "
-            equation = with_varying("; ".join(row["equation"].splitlines()), row["varying"])
-            line = f"{mark} {predicted:>8} ({percentage(row['error'])})  {equation}"
-            console.print(line, style=None if row["chosen"] else "dim", soft_wrap=True)
+        for e in _around_chosen(equations.at(equations.prediction_front)):
+            predicted = "untested" if e.prediction is None else percentage(e.prediction)
+            line = f"{'->' if e.chosen else '  '} {predicted:>8} ({percentage(e.error)})  {'; '.join(e.label.splitlines())}"
+            console.print(line, style=None if e.chosen else "dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
-    if run.interrupted:
+    if view.interrupted:
         raise Stopped(f"Stopped early; this is the best so far, and it is saved. Go on: lgf discover --resume {folder}")
 
 
-def _facts(run: Run, folder: Path) -> dict[str, Any]:
+def _around_chosen(front: Sequence[EquationView], most: int = 5) -> Sequence[EquationView]:
+    """At most this many equations of the front around the chosen one."""
+    at = next((i for i, e in enumerate(front) if e.chosen), len(front) - 1)
+    first = max(min(at - most + 2, len(front) - most), 0)
+    return front[first : first + most]
+
+
+def _facts(view: RunView, folder: Path) -> dict[str, Any]:
+    chosen, equations = view.chosen, view.equations
     return {
-        "equation": str(run.system),
-        "exact": run.system.text,
-        "latex": run.system.latex(),
-        "constants": run.system.values,
-        "errors": run.system.errors,
-        "initial": run.best.fit.initial,
-        "loss": run.best.loss,
-        "prediction": None if run.best.prediction is None else run.best.prediction.error,
-        "trust": run.verdict.trust.value,
-        "reason": run.verdict.reason.value,
-        "verdict": verdict_sentence(run.verdict),
-        "notes": [note_sentence(note) for note in run.notes],
-        "equivalents": [str(run.display_system(c)) for c in run.equivalents],
-        "prediction_front": prediction_front_rows(run),
-        "varying": [row for row in constant_rows(run) if row["spread"] is not None],
-        "stable": None if run.best.stability is None else run.best.stability.kind.value,
-        "indistinguishable": [str(run.display_system(c)) for c in run.indistinguishable],
-        "front": front_rows(run),
-        "evaluations": run.evaluations,
-        "seconds": run.seconds,
-        "interrupted": run.interrupted,
+        "equation": chosen.text,
+        "exact": chosen.exact,
+        "latex": chosen.latex,
+        "constants": [c.value for c in chosen.constants],
+        "errors": [c.error for c in chosen.constants],
+        "initial": chosen.initial,
+        "loss": chosen.loss,
+        "prediction": chosen.prediction,
+        "trust": view.trust,
+        "reason": view.reason,
+        "verdict": view.verdict,
+        "notes": view.notes,
+        "equivalents": [e.text for e in equations.equivalents],
+        "prediction_front": prediction_rows(view),
+        "varying": [row for row in constant_rows(view) if row["spread"] is not None],
+        "stable": chosen.stability,
+        "indistinguishable": [e.text for e in equations.at(equations.equal)],
+        "front": front_rows(equations),
+        "evaluations": view.evaluations,
+        "seconds": view.seconds,
+        "interrupted": view.interrupted,
         "folder": str(folder),
     }

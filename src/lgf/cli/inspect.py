@@ -59,11 +59,10 @@ def check(
     typer.echo(
         f"States: {', '.join(problem.states)}." + f" Inputs: {', '.join(problem.inputs)}." * bool(problem.inputs)
     )
-    for number, observation in enumerate(problem.observations[:MOST_LISTED], start=1):
+    for name, observation in zip(problem.experiment_names[:MOST_LISTED], problem.observations, strict=False):
         *others, last = map(str, observation.columns)
         measured = f"{', '.join(others)} and {last}" if others else last
         start, stop = observation.window
-        name = observation.name or f"Experiment {number}"
         typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
     if (more := len(problem.observations) - MOST_LISTED) > 0:
         typer.echo(f"... and {more} more.")

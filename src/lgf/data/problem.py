@@ -146,6 +146,11 @@ class Problem:
         observations = tuple(self.observations[i] for i in experiments)
         return replace(self, observations=observations, unmeasured=self.states)
 
+    @property
+    def experiment_names(self) -> list[str]:
+        """The names of the experiments; one without a name has its number."""
+        return [o.name or f"Experiment {number}" for number, o in enumerate(self.observations, start=1)]
+
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The names of the known inputs."""

@@ -8,10 +8,9 @@ from matplotlib.figure import Figure
 
 from lgf.expression.frame import Variable
 from lgf.report.canvas import RunFigure
-from lgf.report.constants import with_varying
 from lgf.report.labels import axis_label
 from lgf.report.phase_portrait import phase_portrait
-from lgf.report.sentences import prediction_front_rows
+from lgf.report.run_view import run_view
 from lgf.runs.bands import Bands
 from lgf.runs.request import Run
 from lgf.runs.suggestion import Suggestion
@@ -98,11 +97,11 @@ def front_figure(run: Run) -> Figure:
     """Error against complexity: the Pareto front, with the chosen equation marked."""
     figure = _figure(6.0, 4.0)
     axes = figure.subplots()
-    axes.plot(
-        [c.complexity for c in run.front], [100 * c.loss**0.5 for c in run.front], "o-", color=_MEASURED, label="front"
-    )
-    axes.plot(run.best.complexity, 100 * run.best.loss**0.5, "o", color=_MODEL, markersize=9, label="chosen")
-    if any(c.loss > 0 for c in run.front):
+    equations = run_view(run).equations
+    front, chosen = equations.at(equations.front), equations.chosen
+    axes.plot([e.complexity for e in front], [100 * e.error for e in front], "o-", color=_MEASURED, label="front")
+    axes.plot(chosen.complexity, 100 * chosen.error, "o", color=_MODEL, markersize=9, label="chosen")
+    if any(e.loss > 0 for e in front):
         axes.set_yscale("log")
     axes.set_xlabel("complexity (nodes)")
     axes.set_ylabel("error in % of the signal")
@@ -112,24 +111,17 @@ def front_figure(run: Run) -> Figure:
 
 def prediction_front_figure(run: Run) -> Figure:
     """The prediction front: the error of predictions, and in sample, of the simplest equation at each level."""
-    alone = {
-        "equation": str(run.system),
-        "varying": [],
-        "error": run.best.loss**0.5,
-        "prediction": None,
-        "chosen": True,
-    }
-    rows = prediction_front_rows(run) or [alone]
+    equations = run_view(run).equations
+    rows = equations.at(equations.prediction_front) or [equations.chosen]
     figure = _figure(8.0, 1.2 + 0.6 * len(rows))
     axes = figure.subplots()
     places = range(len(rows))
     for name, key, marker in (("error in sample", "error", "o"), ("error of predictions", "prediction", "D")):
-        values = [math.nan if row[key] is None else 100 * row[key] for row in rows]
-        colours = [_MODEL if row["chosen"] else _MEASURED for row in rows]
+        values = [math.nan if (error := getattr(e, key)) is None else 100 * error for e in rows]
+        colours = [_MODEL if e.chosen else _MEASURED for e in rows]
         axes.scatter(values, places, marker=marker, c=colours, s=45, zorder=3)
         axes.plot([], [], marker, color=_MEASURED, label=name)
-    labels = [with_varying(row["equation"], row["varying"]) for row in rows]
-    axes.set_yticks(places, labels, fontsize=8, parse_math=False)
+    axes.set_yticks(places, [e.label for e in rows], fontsize=8, parse_math=False)
     axes.set_xscale("log")
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("error in % of the signal")

@@ -1,15 +1,15 @@
-"""Every sentence on a result: the verdict, the notes, and what tables leave out. All doors take theirs from here."""
+"""Every sentence on a result: the verdict, the notes, and what was asked. All doors take theirs from here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
-from lgf.report.constants import varying_terms
 from lgf.report.percentages import percentage
+from lgf.report.vector_field import has_field
 from lgf.runs.request import Run
-from lgf.search.candidate import Candidate
 from lgf.search.notes import Note, NoteKind
-from lgf.search.verdict import Reason, Verdict
+from lgf.search.verdict import Reason, Trust, Verdict
 
 Values = Mapping[str, Any]
 
@@ -133,38 +133,98 @@ def sentences(run: Run) -> list[str]:
     return [verdict_sentence(run.verdict), *map(note_sentence, run.notes)]
 
 
-def prediction_front_rows(run: Run) -> list[dict[str, Any]]:
-    """The prediction front as table rows, simplest first: equation, error in sample and of predictions, whether chosen.
+def tally(trusts: Sequence[str]) -> str:
+    """How many of these equations are confirmed."""
+    return f"{trusts.count(Trust.CONFIRMED)} of them confirmed"
 
-    `varying` has the terms whose constant differs between experiments.
-    """
-    return [
-        {
-            "equation": str(run.display_system(c)),
-            "constants": len(c.fit.values),
-            "varying": varying_terms(c),
-            "error": c.loss**0.5,
-            "prediction": None if c.prediction is None else c.prediction.error,
-            "chosen": is_best(run, c),
-        }
-        for c in run.prediction_front
+
+def summary(run: Run) -> str:
+    """One sentence on the error of the chosen equation."""
+    problem = run.request.problem
+    return (
+        f"The equation leaves {percentage(run.best.loss**0.5)} of the measured signal unexplained "
+        f"(root mean square, {problem.n_samples} samples, {_count(len(problem.observations), 'experiment')})."
+    )
+
+
+def stability(run: Run) -> str:
+    """One sentence on the stability of the chosen equation."""
+    assessed = run.best.stability
+    if assessed is None:
+        return "Stability was not assessed, because the equation could not be solved over the record."
+    what = "The system without its input" if run.request.problem.inputs else "The system"
+    return f"{what} is {assessed.kind.value}: {assessed.reason.rstrip('.')}."
+
+
+def portrait(run: Run) -> str:
+    """How to read the phase portrait."""
+    first = "Each trajectory begins at its arrowhead."
+    if not has_field(run):
+        return f"{first} No vector field is drawn, because the rates depend on time or on an input too."
+    if run.frame.dimension == 2:
+        return first
+    return f"{first} The arrows are the vector field in a plane, with all other variables at their mean."
+
+
+def alternatives(run: Run) -> str:
+    """One sentence on the equations that the data cannot tell from the chosen one."""
+    n = len(run.indistinguishable)
+    if n <= 1:
+        return "No other equation fits the data about as well at a similar length."
+    return f"These {n} equations fit the data about equally well for their length. More data are needed to decide."
+
+
+_ENFORCED = "; only such equations were proposed."
+_KEPT = "; kept while the constants were fitted."
+_USES = {
+    "inputs": "; given to every equation.",
+    "stable": "; an equation that contradicts this is ranked below its equals.",
+    "bounds": _KEPT,
+    "constants": _KEPT,
+    "shared": _KEPT,
+    "known": "; given to every system.",
+    "units": "; terms that contradict them were not proposed, and the constants have units.",
+    "conserved": "; the constants were tied so that every term cancels.",
+    "hidden": ".",
+}
+"""The use of a piece of knowledge in the search, by the field that states it; others are enforced."""
+
+
+def knowledge(run: Run) -> list[str]:
+    """The user's knowledge, with its use in the search."""
+    problem = run.request.problem
+    lines = [text.rstrip(".") + _USES.get(field, _ENFORCED) for field, text in problem.knowledge.described()]
+    for name, observation in zip(problem.experiment_names, problem.observations, strict=True):
+        who = (
+            f"Experiment {name!r}" if observation.name else name if len(problem.observations) > 1 else "The experiment"
+        )
+        for signal, forcing in observation.inputs.items():
+            lines.append(f"{who} is driven by {signal} = {forcing.describe()}{_USES['inputs']}")
+    lines += [f"The user's own equation {text} was tried first." for text in run.request.start]
+    return lines or ["None; the search used the data only."]
+
+
+def data(run: Run, most: int = 20) -> list[str]:
+    """The experiments, and how a long record was condensed."""
+    problem = run.request.problem
+    lines = [
+        f"{name}: {o.n_samples} samples of {' and '.join(map(str, o.columns))} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}."
+        for name, o in zip(problem.experiment_names[:most], problem.observations, strict=False)
     ]
+    if len(problem.observations) > most:
+        lines.append(f"{len(problem.observations) - most} more experiments.")
+    condensation = condensation_sentence(problem, run.request.settings.samples)
+    return lines if condensation is None else [*lines, condensation]
 
 
-def is_best(run: Run, candidate: Candidate) -> bool:
-    """Whether the candidate is the chosen one."""
-    best = run.best
-    varying = [v.constant for v in best.fit.sharing.varying]
-    return candidate.skeleton.structure == best.skeleton.structure and varying == [
-        v.constant for v in candidate.fit.sharing.varying
-    ]
+def search(run: Run) -> str:
+    """How much was searched."""
+    end = "The search was interrupted; this is the best equation so far." if run.interrupted else ""
+    return (
+        f"{run.evaluations} equations were fitted in {_count(len(run.history), 'iteration')} and {run.seconds:.1f} "
+        f"seconds, using the grammar {run.request.grammar.name!r}. {end}"
+    )
 
 
-def shortened_front(run: Run, most: int = 5) -> list[dict[str, Any]]:
-    """At most this many steps of the prediction front around the chosen one."""
-    rows = prediction_front_rows(run)
-    if len(rows) <= most:
-        return rows
-    at = next((i for i, row in enumerate(rows) if row["chosen"]), len(rows) - 1)
-    first = min(max(at - most + 2, 0), len(rows) - most)
-    return rows[first : first + most]
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")

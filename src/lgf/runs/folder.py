@@ -20,6 +20,7 @@ from typing import Any
 from lgf import __version__
 from lgf.errors import LgfError, quoted
 from lgf.files import read_bytes, write_atomically
+from lgf.runs.equations import equations_of, front_rows
 from lgf.runs.journal import read_lines
 from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import Kind, checked, read, read_json, to_plain, written
@@ -132,9 +133,9 @@ def write_run(run: Run, folder: str | Path, anew: bool = False) -> None:
         write_atomically(path / JOURNAL, "".join(line + "\n" for line in run.journal).encode())
         write_atomically(path / REQUEST, written(request_facts(run.request), indent=1))
     system = run.system
-    rows = front_rows(run)
+    rows = front_rows(equations_of(run))
     table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]) if rows else ["equation"])
+    writer = csv.DictWriter(table, list(rows[0]))
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(path / "front.csv", table.getvalue().encode())
@@ -152,25 +153,6 @@ def read_run(folder: str | Path) -> Run:
     facts, journal = _facts(Path(folder), RESULT), tuple(read_journal(folder))
     stored = {name: value for name, value in facts.items() if name != "text"}
     return _checked(folder, RESULT, lambda: read(Run, {**stored, "request": request, "journal": journal}))
-
-
-def front_rows(run: Run) -> list[dict[str, Any]]:
-    """The Pareto front and the chosen equation as table rows, simplest first."""
-    front = list(run.front)
-    if all(c is not run.best and c.skeleton.structure != run.best.skeleton.structure for c in front):
-        front = sorted([*front, run.best], key=lambda c: (c.complexity, c.loss))
-    return [
-        {
-            "equation": str(run.display_system(c)),
-            "complexity": c.complexity,
-            "loss": c.loss,
-            "prediction": None if c.prediction is None else c.prediction.error,
-            "objective": c.objective,
-            "stable": None if c.stability is None else c.stability.kind.value,
-            "chosen": c.skeleton.structure == run.best.skeleton.structure,
-        }
-        for c in front
-    ]
 
 
 def _facts(folder: Path, name: str) -> dict[str, Any]:

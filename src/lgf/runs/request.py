@@ -127,8 +127,14 @@ class Run:
         return self.system._repr_latex_()
 
     def display_system(self, candidate: Candidate) -> System:
-        """The candidate's system in operator form, with standard errors."""
-        return candidate.shown(self.request.problem)
+        """The candidate's system in operator form, with standard errors; as it was fitted if constants vary.
+
+        In operator form all constants are divided by that of the input, and would vary with it.
+        """
+        fit, problem = candidate.fit, self.request.problem
+        if fit.sharing.varying:
+            return System(fit.skeleton, fit.values, fit.errors, problem.formulas, problem.units)
+        return candidate.shown(problem)
 
     def trajectory(self, experiment: int = 0, t: ArrayLike | None = None) -> Trajectory:
         """The solution of the chosen system for this experiment, at its times or at t."""

@@ -1,7 +1,11 @@
 """Pages and parts of them as templates of Jinja2, in which every text is escaped."""
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from lgf.expression.print import format_number
+from lgf.report.percentages import percentage
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -16,7 +20,11 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined  # imported late: most commands write no page
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("lgf.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=StrictUndefined,
     )  # fmt: skip
+    environment.filters["number"] = format_number
+    environment.filters["percent"] = lambda share: "" if share is None else percentage(share)
+    environment.filters["is_finite"] = math.isfinite
+    return environment
