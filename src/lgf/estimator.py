@@ -28,9 +28,9 @@ from lgf.report.figures import front_figure, prediction_front_figure, trajectory
 from lgf.report.live import live_progress
 from lgf.report.page import run_html, write_report
 from lgf.report.phase_portrait import phase_portrait
-from lgf.report.run_view import constant_rows, prediction_rows, run_view
+from lgf.report.run_view import run_view
 from lgf.runs.bands import Band, Bands
-from lgf.runs.equations import front_rows
+from lgf.runs.equations import FRONT, table_rows
 from lgf.runs.folder import holds_run, read_run, write_run
 from lgf.runs.forecast import forecast
 from lgf.runs.lock import locked
@@ -182,11 +182,11 @@ class LatentGrammarFlow(BaseEstimator):
         self.findings_ = run.request.findings
         self.equivalents_ = [run.display_system(c) for c in run.equivalents]
         view = run_view(run)
-        self.front_ = pd.DataFrame(front_rows(view.equations))
-        self.prediction_front_ = pd.DataFrame(prediction_rows(view))
-        self.constants_ = pd.DataFrame(constant_rows(view))
+        self.front_ = pd.DataFrame(table_rows(view.front, *FRONT))
+        self.prediction_front_ = pd.DataFrame(view.prediction_rows)
+        self.constants_ = pd.DataFrame(view.constant_rows)
         self.verdict_ = " ".join(view.sentences)
-        self.indistinguishable_ = pd.DataFrame(front_rows(view.equations, view.equations.equal))
+        self.indistinguishable_ = pd.DataFrame(table_rows(view.equal, *FRONT))
         return self
 
     @property

@@ -17,15 +17,19 @@ from lgf.report.percentages import percentage
 from lgf.report.run_view import run_view
 from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
 from lgf.runs.bands import Band, Bands
-from lgf.runs.equations import EquationView, candidates_of
+from lgf.runs.equations import EquationView, candidates_of, table_rows
 from lgf.runs.request import Run
-from lgf.runs.serialisation import to_plain
 from lgf.runs.suggestion import Suggestion
 from lgf.search.candidate import Candidate
 from lgf.solver.trajectory import SolveStatus, Trajectory
 
 BAND_POINTS = 200  # a band takes a quarter of a second
 _CURVE_POINTS = 1000
+_RESULT = (
+    "source", "findings", "start", "trust", "verdict", "notes", "summary", "stability", "alternatives", "evaluations",
+    "seconds", "interrupted", "seed", "versions",
+)  # fmt: skip
+_EQUATION = ("math", "latex", "complexity", "error", "variables", "initial", "inputs", "chosen")
 _PLANES, _ARROWS = 3, 13  # of the phase portrait
 _ENDS_EARLY = {
     SolveStatus.BLEW_UP: "The curve ends early: the solution grows without bound.",
@@ -44,36 +48,38 @@ def system_in(run: Run, candidate: Candidate, experiment: int) -> System:
 
 
 def run_facts(run: Run) -> Facts:
-    """The result of a run, its problem, and the lists that each equation stands in."""
+    """The result of a run with its problem, and of each equation the lists that it stands in."""
     view = run_view(run)
-    places = view.equations
-    lists = {"front": places.front, "equal": places.equal, "step": places.prediction_front}
-    return {
-        **to_plain(view),
-        "problem": problem_view(run.request.problem),
-        "equations": [
-            {**equation_facts(e), **{name: place in of for name, of in lists.items()}}
-            for place, e in enumerate(places.all)
-        ],
-    }
+    (facts,) = table_rows([view], *_RESULT)
+    lists = {"front": view.front, "equal": view.equal, "step": view.prediction_front}
+    equations = [
+        {**equation_facts(e), **{name: any(e is other for other in part) for name, part in lists.items()}}
+        for e in view.equations
+    ]
+    return {**facts, "problem": problem_view(run.request.problem), "equations": equations}
 
 
 def equation_facts(equation: EquationView) -> Facts:
     """The equation with its numbers as they are printed."""
+    (facts,) = table_rows([equation], *_EQUATION)
     return {
-        **to_plain(equation),
-        "error": equation.error,
+        **facts,
+        "text": equation.equation,
         "error_text": percentage(equation.error),
         "prediction_text": None if equation.prediction is None else percentage(equation.prediction),
+        "stability": equation.stable,
         "constants": [
             {
-                **to_plain(c),
+                **constant,
                 "text": format_number(c.value, c.error),
+                "unit": c.pretty_unit or None,
                 "error_text": f"{c.error:.2g}" if math.isfinite(c.error) else "",
-                "unit": c.units and c.units[1],
                 "varies": c.spread is not None,
+                "by_experiment": c.experiments or [c.value] * len(equation.initial),
             }
-            for c in equation.constants
+            for c, constant in zip(
+                equation.constants, table_rows(equation.constants, "term", "value", "error", "determined"), strict=True
+            )
         ],
     }
 

@@ -14,8 +14,8 @@ from lgf.errors import LgfError, Stopped
 from lgf.report.live import live_progress
 from lgf.report.page import write_report
 from lgf.report.percentages import percentage
-from lgf.report.run_view import RunView, constant_rows, prediction_rows, run_view
-from lgf.runs.equations import EquationView, front_rows
+from lgf.report.run_view import RunView, run_view
+from lgf.runs.equations import FRONT, EquationView, table_rows
 from lgf.runs.folder import JOURNAL, discard_run, holds_run, new_folder, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
@@ -94,25 +94,26 @@ def _search(
 def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> None:
     """Prints the equation and writes run and report. A full disk or closed pipe stops only one of the two."""
     view = run_view(run)
-    chosen, equations = view.chosen, view.equations
+    chosen = view.chosen
     try:
-        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else chosen.text)
+        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else chosen.equation)
     finally:
         write_run(run, folder)
         path = write_report(run, folder)
     summary = f"error {percentage(chosen.error)} of the signal, {view.evaluations} equations in {view.seconds:.0f} s"
-    if chosen.stability is not None:
-        summary += f", stability: {chosen.stability}"
-    if len(equations.equal) > 1:
-        summary += f", {len(equations.equal) - 1} more that the data cannot tell apart"
+    if chosen.stable is not None:
+        summary += f", stability: {chosen.stable}"
+    if len(view.equal) > 1:
+        summary += f", {len(view.equal) - 1} more that the data cannot tell apart"
     console.print(summary, style="dim", soft_wrap=True)
     for sentence in view.sentences:
         console.print(sentence, soft_wrap=True)
-    if len(equations.prediction_front) > 1:
+    if len(view.prediction_front) > 1:
         console.print("simplest equations by prediction error (in sample):", style="dim")
-        for e in _around_chosen(equations.at(equations.prediction_front)):
+        for e in _around_chosen(view.prediction_front):
             predicted = "untested" if e.prediction is None else percentage(e.prediction)
-            line = f"{'->' if e.chosen else '  '} {predicted:>8} ({percentage(e.error)})  {'; '.join(e.label.splitlines())}"
+            mark, equation = "->" if e.chosen else "  ", "; ".join(e.label.splitlines())
+            line = f"{mark} {predicted:>8} ({percentage(e.error)})  {equation}"
             console.print(line, style=None if e.chosen else "dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
     if view.interrupted:
@@ -127,28 +128,17 @@ def _around_chosen(front: Sequence[EquationView], most: int = 5) -> Sequence[Equ
 
 
 def _facts(view: RunView, folder: Path) -> dict[str, Any]:
-    chosen, equations = view.chosen, view.equations
+    (chosen,) = table_rows([view.chosen], "equation", "exact", "latex", "initial", "loss", "prediction", "stable")
+    (found,) = table_rows([view], "trust", "reason", "verdict", "notes", "evaluations", "seconds", "interrupted")
     return {
-        "equation": chosen.text,
-        "exact": chosen.exact,
-        "latex": chosen.latex,
-        "constants": [c.value for c in chosen.constants],
-        "errors": [c.error for c in chosen.constants],
-        "initial": chosen.initial,
-        "loss": chosen.loss,
-        "prediction": chosen.prediction,
-        "trust": view.trust,
-        "reason": view.reason,
-        "verdict": view.verdict,
-        "notes": view.notes,
-        "equivalents": [e.text for e in equations.equivalents],
-        "prediction_front": prediction_rows(view),
-        "varying": [row for row in constant_rows(view) if row["spread"] is not None],
-        "stable": chosen.stability,
-        "indistinguishable": [e.text for e in equations.at(equations.equal)],
-        "front": front_rows(equations),
-        "evaluations": view.evaluations,
-        "seconds": view.seconds,
-        "interrupted": view.interrupted,
+        **chosen,
+        **found,
+        "constants": [c.value for c in view.chosen.constants],
+        "errors": [c.error for c in view.chosen.constants],
+        "equivalents": [e.equation for e in view.equivalents],
+        "prediction_front": view.prediction_rows,
+        "varying": [row for row in view.constant_rows if row["spread"] is not None],
+        "indistinguishable": [e.equation for e in view.equal],
+        "front": table_rows(view.front, *FRONT),
         "folder": str(folder),
     }

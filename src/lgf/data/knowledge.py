@@ -1,6 +1,6 @@
 """Knowledge about a system before the search; every field may be unknown."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -114,59 +114,54 @@ class Knowledge:
         """One plain sentence for each piece of knowledge; empty when nothing is known."""
         return tuple(sentence for _, sentence in self.described())
 
-    def described(self) -> list[tuple[str, str]]:
+    def described(self) -> Iterator[tuple[str, str]]:
         """(field, sentence) for each piece of knowledge."""
-        pairs: list[tuple[str, str]] = []
         if isinstance(self.order, Mapping):
-            pairs += [("order", f"The equation of {name} is of order {order}.") for name, order in self.order.items()]
+            for name, order in self.order.items():
+                yield "order", f"The equation of {name} is of order {order}."
         elif self.order is not None:
-            pairs.append(("order", f"The equation is of order {self.order}."))
+            yield "order", f"The equation is of order {self.order}."
         if self.stable is not None:
-            pairs.append(("stable", "The system is stable." if self.stable else "The system is not stable."))
+            yield "stable", "The system is stable." if self.stable else "The system is not stable."
         if self.autonomous is not None:
-            clock = "Time does not appear by itself." if self.autonomous else "Time appears by itself in the equation."
-            pairs.append(("autonomous", clock))
+            none, some = "Time does not appear by itself.", "Time appears by itself in the equation."
+            yield "autonomous", none if self.autonomous else some
         for name, forcing in self.inputs.items():
-            pairs.append(("inputs", f"The system is driven by {name} = {forcing.describe()}."))
+            yield "inputs", f"The system is driven by {name} = {forcing.describe()}."
         if not self.inputs and self.forced is not None:
-            driven = "A known input drives the system." if self.forced else "No input drives the system."
-            pairs.append(("forced", driven))
-        for row, allowed in self.functions.items() if isinstance(self.functions, Mapping) else ():
-            pairs.append(("functions", f"Functions allowed in the equation of {row}: {', '.join(allowed) or 'none'}."))
+            yield "forced", "A known input drives the system." if self.forced else "No input drives the system."
+        for row, functions in self.functions.items() if isinstance(self.functions, Mapping) else ():
+            yield "functions", f"Functions allowed in the equation of {row}: {', '.join(functions) or 'none'}."
         if self.functions is not None and not isinstance(self.functions, Mapping):
-            pairs.append(("functions", f"Functions allowed: {', '.join(self.functions) or 'none'}."))
+            yield "functions", f"Functions allowed: {', '.join(self.functions) or 'none'}."
         if self.variables is not None:
-            pairs.append(("variables", f"Variables allowed: {', '.join(self.variables)}."))
+            yield "variables", f"Variables allowed: {', '.join(self.variables)}."
         for term, (low, high) in (self.bounds or {}).items():
-            place = read_row_term(term).place
-            pairs.append(("bounds", f"The coefficient of {place} {bounds_in_words(low, high)}."))
+            yield "bounds", f"The coefficient of {read_row_term(term).place} {bounds_in_words(low, high)}."
         if self.constants is not None:
-            pairs.append(("constants", f"Every other constant {bounds_in_words(*self.constants)}."))
+            yield "constants", f"Every other constant {bounds_in_words(*self.constants)}."
         if self.required:
-            pairs.append(("required", f"Terms that must be there: {_places(self.required)}."))
+            yield "required", f"Terms that must be there: {_places(self.required)}."
         if self.forbidden:
-            pairs.append(("forbidden", f"Terms that must not be there: {_places(self.forbidden)}."))
+            yield "forbidden", f"Terms that must not be there: {_places(self.forbidden)}."
         if self.vary == "none":
-            pairs.append(("vary", "All constants are the same in every experiment."))
+            yield "vary", "All constants are the same in every experiment."
         elif not isinstance(self.vary, str):
-            pairs.append(("vary", f"The coefficient varies by experiment for: {_places(self.vary)}."))
+            yield "vary", f"The coefficient varies by experiment for: {_places(self.vary)}."
         if self.units:
-            pairs.append(("units", describe_units(self.unit_pairs)))
+            yield "units", describe_units(self.unit_pairs)
         for name in self.hidden or ():
-            pairs.append(("hidden", f"Hidden: {name} was not measured; its equation and its path are inferred."))
+            yield "hidden", f"Hidden: {name} was not measured; its equation and its path are inferred."
         for row, right in (self.known or {}).items():
-            pairs.append(("known", f"Known right-hand side of {Variable.read(row).name}: {right}."))
+            yield "known", f"Known right-hand side of {Variable.read(row).name}: {right}."
         for tie in map(read_shared, self.shared or ()):
             times = "equals" if tie.factor == 1.0 else f"is {tie.factor:g} times"
-            sentence = f"The coefficient of {tie.left.place} {times} the coefficient of {tie.right.place}."
-            pairs.append(("shared", sentence))
+            yield "shared", f"The coefficient of {tie.left.place} {times} the coefficient of {tie.right.place}."
         for quantity in self.conserved or ():
-            pairs.append(("conserved", f"Conserved: {quantity} does not change."))
+            yield "conserved", f"Conserved: {quantity} does not change."
         if self.populations:
-            names = ", ".join(self.populations)
-            divisible = f"Populations: {names}; each such right-hand side is divisible by its own state."
-            pairs.append(("populations", divisible))
-        return pairs
+            divisible = "each such right-hand side is divisible by its own state"
+            yield "populations", f"Populations: {', '.join(self.populations)}; {divisible}."
 
 
 Texts = str | Sequence[str] | None

@@ -97,8 +97,7 @@ def front_figure(run: Run) -> Figure:
     """Error against complexity: the Pareto front, with the chosen equation marked."""
     figure = _figure(6.0, 4.0)
     axes = figure.subplots()
-    equations = run_view(run).equations
-    front, chosen = equations.at(equations.front), equations.chosen
+    front, chosen = run_view(run).front, run_view(run).chosen
     axes.plot([e.complexity for e in front], [100 * e.error for e in front], "o-", color=_MEASURED, label="front")
     axes.plot(chosen.complexity, 100 * chosen.error, "o", color=_MODEL, markersize=9, label="chosen")
     if any(e.loss > 0 for e in front):
@@ -111,8 +110,7 @@ def front_figure(run: Run) -> Figure:
 
 def prediction_front_figure(run: Run) -> Figure:
     """The prediction front: the error of predictions, and in sample, of the simplest equation at each level."""
-    equations = run_view(run).equations
-    rows = equations.at(equations.prediction_front) or [equations.chosen]
+    rows = run_view(run).prediction_front or [run_view(run).chosen]
     figure = _figure(8.0, 1.2 + 0.6 * len(rows))
     axes = figure.subplots()
     places = range(len(rows))

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from lgf.expression.mathml import markup
 from lgf.files import write_atomically
+from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
 from lgf.report.run_view import run_view
+from lgf.report.sentences import portrait
 from lgf.report.templates import render
 from lgf.runs.request import Run
 
@@ -28,7 +30,10 @@ def write_report(run: Run, folder: str | Path) -> Path:
 def report(run: Run, images: dict[str, bytes]) -> str:
     """The report as HTML with embedded images, without scripts or links."""
     embedded = {name: base64.b64encode(image).decode() for name, image in images.items()}
-    return render("report.html.j2", view=run_view(run), images=embedded)
+    return render(
+        "report.html.j2", view=run_view(run), images=embedded, portrait=portrait(run), states=state_rows(run),
+        equilibrium=equilibrium_sentence(run), equilibria=equilibrium_rows(run),
+    )  # fmt: skip
 
 
 def run_html(run: Run) -> str:

@@ -2,41 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
-from typing import Annotated, Any
-
-from pydantic import Field, InstanceOf
+from functools import lru_cache
+from typing import Any
 
 from lgf.data import Finding
 from lgf.report import sentences
-from lgf.report.equilibria import equilibrium_rows, equilibrium_sentence, state_rows
-from lgf.runs.equations import Equations, EquationView, equations_of
+from lgf.runs.equations import EquationView, candidates_of, equation_view, front_of, key_of, table_rows
 from lgf.runs.request import Run
-
-
-@dataclass(frozen=True)
-class StartView:
-    """The initial state of an experiment."""
-
-    experiment: str
-    t: float
-    values: tuple[tuple[float, bool], ...]  # (value, whether the user gave it), by variable
 
 
 @dataclass(frozen=True, eq=False)
 class RunView:
     """A run as numbers, texts and sentences."""
 
-    run: Annotated[InstanceOf[Run], Field(exclude=True)]
-    source: str  # file or record of the data; "" = arrays
-    reading: tuple[str, ...]  # how the table was read
-    findings: tuple[Finding, ...]
-    start: tuple[str, ...]  # equations that were tried first
-    equations: Equations
-    python: str  # the chosen equation as a function
-    starts: tuple[StartView, ...]
-    has_units: bool
-    hidden: str  # the state that was not measured; "" = none
+    equations: tuple[EquationView, ...]  # each once; the lists below hold the same ones
+    chosen: EquationView
+    front: tuple[EquationView, ...]  # the Pareto front and the chosen equation, simplest first
+    equal: tuple[EquationView, ...]  # those that fit about as well as the chosen one, which is among them
+    prediction_front: tuple[EquationView, ...]  # the simplest equation at each level of prediction error
+    equivalents: tuple[EquationView, ...]  # systems that differ in the state that was not measured only
+    python: str
+    starts: list[tuple[str, float, list[tuple[float, str]]]]  # (experiment, t, (value, "given" or "fitted") each)
     trust: str
     reason: str
     verdict: str
@@ -47,121 +33,63 @@ class RunView:
     knowledge: list[str]
     data: list[str]
     search: str
+    units: Mapping[str, str]  # by quantity, as far as they are known
+    hidden: str  # the state that was not measured; "" = none
     samples: int
-    time_unit: str
+    source: str  # file or record of the data; "" = arrays
+    reading: tuple[str, ...]  # how the table was read
+    findings: tuple[Finding, ...]
+    start: tuple[str, ...]  # equations that were tried first
+    settings: list[tuple[str, Any]]  # by dotted name
+    seed: int
     evaluations: int
     seconds: float
     interrupted: bool
-    seed: int
     versions: Mapping[str, str]
-    settings: dict[str, Any]  # by dotted name
-
-    @property
-    def chosen(self) -> EquationView:
-        """The chosen equation."""
-        return self.equations.chosen
 
     @property
     def sentences(self) -> list[str]:
         """The verdict and all notes."""
         return [self.verdict, *self.notes]
 
-    @cached_property
-    def equilibria(self) -> list[dict[str, Any]]:
-        """The equilibria nearest to the data; their eigenvalues take a while, so only the report has them."""
-        return equilibrium_rows(self.run)
-
-    @cached_property
-    def equilibrium(self) -> str:
-        """How many equilibria there are."""
-        return equilibrium_sentence(self.run)
-
-    @cached_property
-    def states(self) -> list[dict[str, Any]]:
-        """The error of every measured column, by solving all experiments."""
-        return state_rows(self.run)
+    @property
+    def constant_rows(self) -> list[dict[str, Any]]:
+        """The constants as table rows, with units if there are any."""
+        unit = ("unit",) if self.units else ()
+        return table_rows(self.chosen.constants, "term", "value", "error", *unit, "spread", "experiments")
 
     @property
-    def portrait(self) -> str:
-        """How to read the phase portrait."""
-        return sentences.portrait(self.run)
+    def prediction_rows(self) -> list[dict[str, Any]]:
+        """The prediction front as table rows, simplest first."""
+        columns = ("equation", "constants", "varying", "error", "prediction", "chosen")
+        return [{**row, "constants": len(row["constants"])} for row in table_rows(self.prediction_front, *columns)]
 
 
 @lru_cache(maxsize=2)
 def run_view(run: Run) -> RunView:
     """The view of the run."""
     request, problem = run.request, run.request.problem
+    views = {key_of(run, c): equation_view(run, c) for c in candidates_of(run)}
+    lists = (front_of(run), run.indistinguishable, run.prediction_front)
+    front, equal, prediction_front = (tuple(views[key_of(run, c)] for c in part) for part in lists)
     verdict, *notes = sentences.sentences(run)
     return RunView(
-        run=run,
-        source=request.source,
-        reading=request.notes,
-        findings=request.findings,
-        start=request.start,
-        equations=equations_of(run),
-        python=run.system.python(),
-        starts=tuple(_starts(run)),
-        has_units=bool(problem.units),
-        hidden=", ".join(problem.hidden),
-        trust=run.verdict.trust.value,
-        reason=run.verdict.reason.value,
-        verdict=verdict,
-        notes=notes,
-        summary=sentences.summary(run),
-        stability=sentences.stability(run),
-        alternatives=sentences.alternatives(run),
-        knowledge=sentences.knowledge(run),
-        data=sentences.data(run),
-        search=sentences.search(run),
-        samples=problem.n_samples,
-        time_unit=dict(problem.units).get("t", ""),
-        evaluations=run.evaluations,
-        seconds=run.seconds,
-        interrupted=run.interrupted,
-        seed=request.seed,
-        versions=run.versions,
-        settings=dict(_leaves(asdict(request.settings))),
-    )
+        tuple(views.values()), views[key_of(run, run.best)], front, equal, prediction_front,
+        tuple(equation_view(run, c) for c in run.equivalents), run.system.python(), list(_starts(run)),
+        run.verdict.trust.value, run.verdict.reason.value, verdict, notes, sentences.summary(run),
+        sentences.stability(run), sentences.alternatives(run), sentences.knowledge(run), sentences.data(run),
+        sentences.search(run), dict(problem.units), ", ".join(problem.hidden), problem.n_samples, request.source,
+        request.notes, request.findings, request.start, list(_leaves(asdict(request.settings))), request.seed,
+        run.evaluations, run.seconds, run.interrupted, run.versions,
+    )  # fmt: skip
 
 
-def constant_rows(view: RunView) -> list[dict[str, Any]]:
-    """The constants of the chosen equation as table rows, with units if the data have any."""
-    return [
-        {
-            "term": c.term,
-            "value": c.value,
-            "error": c.error,
-            **({"unit": c.units[0] if c.units else ""} if view.has_units else {}),
-            "spread": c.spread,
-            "experiments": None if c.spread is None else list(c.by_experiment),
-        }
-        for c in view.chosen.constants
-    ]
-
-
-def prediction_rows(view: RunView) -> list[dict[str, Any]]:
-    """The prediction front as table rows, simplest first."""
-    return [
-        {
-            "equation": e.text,
-            "constants": len(e.constants),
-            "varying": e.varying,
-            "error": e.error,
-            "prediction": e.prediction,
-            "chosen": e.chosen,
-        }
-        for e in view.equations.at(view.equations.prediction_front)
-    ]
-
-
-def _starts(run: Run) -> Iterable[StartView]:
+def _starts(run: Run) -> Iterable[tuple[str, float, list[tuple[float, str]]]]:
     problem = run.request.problem
-    names = (
-        problem.experiment_names if len(problem.observations) > 1 else [problem.observations[0].name or "the record"]
-    )
-    for name, o, state in zip(names, problem.observations, run.best.fit.initial, strict=True):
-        values = [(float(v), variable in o.initial) for v, variable in zip(state, run.frame.variables, strict=True)]
-        yield StartView(name, float(o.t[0]), tuple(values))
+    for name, o, state in zip(problem.experiment_names, problem.observations, run.best.fit.initial, strict=True):
+        sources = ("given" if variable in o.initial else "fitted" for variable in run.frame.variables)
+        alone = len(problem.observations) == 1 and not o.name
+        yield "the record" if alone else name, float(o.t[0]), list(zip(state.tolist(), sources, strict=True))
 
 
 def _leaves(settings: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, Any]]:

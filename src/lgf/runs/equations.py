@@ -1,6 +1,5 @@
-"""The equations of a run as every door shows them: each once, and the lists that they stand in."""
+"""The equations of a run, each as every door shows it."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,143 +10,103 @@ from lgf.equation.units import unit_pretty, unit_text
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 
+FRONT = ("equation", "complexity", "loss", "prediction", "objective", "stable", "chosen")  # columns of a Pareto front
+
 
 @dataclass(frozen=True)
 class ConstantView:
     """A constant of an equation."""
 
-    term: str  # with C in place of the constant
+    term: str  # with C in its place
     value: float
-    error: float  # standard error; NaN or infinite if the data do not determine the constant
-    determined: bool
-    units: tuple[str, str] | None  # the unit in plain characters and with superscripts; None = unknown
-    spread: float | None  # standard deviation between experiments; None = the same in all of them
-    by_experiment: tuple[float, ...]
+    error: float  # standard error; NaN or infinite if the data do not determine it
+    unit: str  # "" = unknown
+    pretty_unit: str  # with superscripts
+    spread: float | None  # standard deviation between experiments; None = the same in all
+    experiments: list[float] | None  # its value in each
+
+    @property
+    def determined(self) -> bool:
+        """Whether its standard error is smaller than the constant."""
+        return self.error < abs(self.value)
 
 
 @dataclass(frozen=True)
 class EquationView:
     """An equation with its constants and what it is worth."""
 
-    text: str
+    equation: str
+    label: str  # the same with a remark on the constants that vary by experiment
     exact: str  # at full precision, inputs by name
-    math: Any  # a tree of MathML
+    math: tuple  # a tree of MathML
     latex: str
-    variables: tuple[str, ...]
-    inputs: tuple[str, ...]
-    constants: tuple[ConstantView, ...]
-    initial: tuple[tuple[float, ...], ...]  # by experiment
+    variables: list[str]
+    inputs: list[str]
+    constants: list[ConstantView]
+    varying: list[str]  # the terms of the constants that vary by experiment
+    initial: list[list[float]]  # by experiment
     complexity: int
     loss: float
+    error: float  # root mean square, relative to the signal
     prediction: float | None  # error of predictions
     objective: float
-    stability: str | None
+    stable: str | None
     chosen: bool
-
-    @property
-    def error(self) -> float:
-        """The root mean square error relative to the signal."""
-        return self.loss**0.5
-
-    @property
-    def varying(self) -> list[str]:
-        """The terms whose constant differs between experiments."""
-        return [c.term for c in self.constants if c.spread is not None]
-
-    @property
-    def label(self) -> str:
-        """The text, with a remark on the terms whose constant differs between experiments."""
-        return f"{self.text}  ({', '.join(self.varying)} by experiment)" if self.varying else self.text
-
-
-@dataclass(frozen=True)
-class Equations:
-    """Every equation of a run once, and the lists as places among them."""
-
-    all: tuple[EquationView, ...]
-    front: tuple[int, ...]  # the Pareto front and the chosen equation, simplest first
-    equal: tuple[int, ...]  # equations that fit about as well as the chosen one, which is among them
-    prediction_front: tuple[int, ...]  # the simplest equation at each level of prediction error
-    equivalents: tuple[EquationView, ...]  # systems that differ in the state that was not measured only
-
-    @property
-    def chosen(self) -> EquationView:
-        """The chosen equation."""
-        return next(equation for equation in self.all if equation.chosen)
-
-    def at(self, places: Iterable[int]) -> list[EquationView]:
-        """The equations of a list."""
-        return [self.all[place] for place in places]
-
-
-def equations_of(run: Run) -> Equations:
-    """The equations of the run."""
-    candidates = candidates_of(run)
-    places = {_key(c): place for place, c in enumerate(candidates)}
-    front = sorted({places[_key(c)] for c in (*run.front, run.best)})
-    equal, predicted = (tuple(places[_key(c)] for c in part) for part in (run.indistinguishable, run.prediction_front))
-    views = tuple(equation_view(run, c) for c in candidates)
-    return Equations(views, tuple(front), equal, predicted, tuple(equation_view(run, c) for c in run.equivalents))
-
-
-def candidates_of(run: Run) -> list[Candidate]:
-    """The candidates behind the equations, in the same order: by complexity, then those that are in no front.
-
-    Equals and the prediction front were fitted once more and know their predictions, so their numbers are shown.
-    """
-    first = sorted((*run.front, run.best), key=lambda c: (c.complexity, c.loss))
-    again = (*run.prediction_front, *run.indistinguishable, run.best)
-    return list({_key(c): c for c in (*first, *again)}.values())
 
 
 def equation_view(run: Run, candidate: Candidate) -> EquationView:
     """The candidate as it is shown."""
-    system = run.display_system(candidate)
+    system, fit = run.display_system(candidate), candidate.fit
+    constants = _constants(system, candidate)
+    varying = [c.term for c in constants if c.spread is not None]
+    remark = f"  ({', '.join(varying)} by experiment)" if varying else ""
+    prediction = None if candidate.prediction is None else candidate.prediction.error
+    stable = None if candidate.stability is None else candidate.stability.kind.value
+    inputs = [s.args[0] for s in system.frame.input_symbols if s in system.skeleton.symbols]
     return EquationView(
-        text=str(system),
-        exact=system.text,
-        math=system.mathml(),
-        latex=system.latex(),
-        variables=tuple(map(str, system.frame.variables)),
-        inputs=tuple(s.args[0] for s in system.frame.input_symbols if s in system.skeleton.symbols),
-        constants=tuple(_constants(system, candidate)),
-        initial=tuple(map(tuple, candidate.fit.initial.tolist())),
-        complexity=candidate.complexity,
-        loss=candidate.loss,
-        prediction=None if candidate.prediction is None else candidate.prediction.error,
-        objective=candidate.objective,
-        stability=None if candidate.stability is None else candidate.stability.kind.value,
-        chosen=_key(candidate) == _key(run.best),
-    )
+        str(system), str(system) + remark, system.text, system.mathml(), system.latex(),
+        [str(v) for v in system.frame.variables], inputs, constants, varying, fit.initial.tolist(),
+        candidate.complexity, fit.loss, fit.loss**0.5, prediction, candidate.objective, stable,
+        chosen=key_of(run, candidate) == key_of(run, run.best),
+    )  # fmt: skip
 
 
-def _constants(system: System, candidate: Candidate) -> Iterable[ConstantView]:
-    fit, errors = candidate.fit, system.errors or (np.nan,) * len(system.values)
-    spreads = {v.constant: v.deviation for v in fit.sharing.varying}
-    own = fit.by_experiment.T.tolist() if spreads else [[v] * len(fit.by_experiment) for v in system.values]
-    for k, (term, value, error, unit) in enumerate(
-        zip(system.terms, system.values, errors, system.constant_units, strict=True)
-    ):
-        units = None if unit is None else (unit_text(unit), unit_pretty(unit))
-        yield ConstantView(term, value, error, error < abs(value), units, spreads.get(k), tuple(own[k]))
-
-
-def _key(candidate: Candidate) -> tuple[str, tuple[int, ...]]:
-    """What tells equations apart: their structure, and the constants that vary by experiment."""
-    return candidate.skeleton.structure, tuple(v.constant for v in candidate.fit.sharing.varying)
-
-
-def front_rows(equations: Equations, places: Sequence[int] | None = None) -> list[dict[str, Any]]:
-    """The Pareto front, or another list, as table rows."""
+def _constants(system: System, candidate: Candidate) -> list[ConstantView]:
+    spreads = {v.constant: v.deviation for v in candidate.fit.sharing.varying}
+    errors = system.errors or (np.nan,) * len(system.values)
+    constants = zip(system.terms, system.values, errors, system.constant_units, strict=True)
     return [
-        {
-            "equation": e.text,
-            "complexity": e.complexity,
-            "loss": e.loss,
-            "prediction": e.prediction,
-            "objective": e.objective,
-            "stable": e.stability,
-            "chosen": e.chosen,
-        }
-        for e in equations.at(equations.front if places is None else places)
-    ]
+        ConstantView(
+            term, value, error, "" if unit is None else unit_text(unit), "" if unit is None else unit_pretty(unit),
+            spreads.get(k), candidate.fit.by_experiment[:, k].tolist() if k in spreads else None,
+        )
+        for k, (term, value, error, unit) in enumerate(constants)
+    ]  # fmt: skip
+
+
+def front_of(run: Run) -> list[Candidate]:
+    """The Pareto front and the chosen equation, simplest first."""
+    others = [c for c in run.front if key_of(run, c) != key_of(run, run.best)]
+    return sorted([*others, run.best], key=lambda c: (c.complexity, c.loss))
+
+
+def candidates_of(run: Run) -> list[Candidate]:
+    """Every equation of the run that can be looked at: the front, then those that were fitted once more."""
+    candidates: dict[tuple, Candidate] = {}
+    for candidate in (*front_of(run), *run.prediction_front, *run.indistinguishable):
+        candidates.setdefault(key_of(run, candidate), candidate)
+    return list(candidates.values())
+
+
+def key_of(run: Run, candidate: Candidate) -> tuple:
+    """What tells equations of a run apart: structure, constants that vary, and how they were fitted.
+
+    The chosen one is one equation, in whichever list it stands.
+    """
+    own, best = ((c.skeleton.structure, [v.constant for v in c.fit.sharing.varying]) for c in (candidate, run.best))
+    return () if own == best else (own[0], *own[1], candidate.objective)
+
+
+def table_rows(rows: list[Any] | tuple[Any, ...], *columns: str) -> list[dict[str, Any]]:
+    """The rows of a table: these fields of each view."""
+    return [{name: getattr(row, name) for name in columns} for row in rows]
