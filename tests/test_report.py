@@ -5,11 +5,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from lgf.data import Problem
+from lgf.data import Knowledge, Problem
 from lgf.report.canvas import png
 from lgf.report.figures import figures
 from lgf.report.page import report, write_report
-from lgf.report.sentences import note_sentence, sentences, verdict_sentence
+from lgf.report.run_view import run_view
+from lgf.report.sentences import knowledge, note_sentence, sentences, verdict_sentence
 from lgf.search.candidate import Prediction
 from lgf.search.notes import Note, NoteKind, notes_on
 from lgf.search.prediction import PredictionSettings
@@ -158,3 +159,46 @@ def test_every_verdict_and_note_becomes_a_sentence():
         "ratio": 9.0, "number": 2, "unknowns": 5,
     }  # fmt: skip
     assert all(note_sentence(Note(kind, "y", values)).endswith(".") for kind in NoteKind)
+
+
+def test_the_other_forms_of_a_hidden_state_are_shown(decay):
+    known = replace(decay.request.problem.knowledge, hidden=("F",))
+    problem = Problem(decay.request.problem.observations, known)
+    run = replace(decay, request=replace(decay.request, problem=problem), equivalents=(decay.front[0],))
+    text = html.unescape(report(run, IMAGES))
+    assert "<h2>Other forms of the hidden state F</h2>" in text
+    assert f"<td>{run.display_system(decay.front[0])}</td>" in text
+    assert "Hidden: F was not measured; its equation and its path are inferred.</li>" in text
+
+
+def test_the_use_of_knowledge_goes_by_its_field_and_not_by_its_words(decay):
+    problem = decay.request.problem
+    stated = Knowledge(
+        stable=True, bounds={"u": "negative"}, required=("u",), conserved=("u",), shared=("u: u = 2*u: t",),
+        vary="none",
+    )  # fmt: skip
+    request = replace(decay.request, problem=replace(problem, knowledge=problem.knowledge), start=())
+    object.__setattr__(request.problem, "knowledge", stated)  # no system could have all of it
+    lines = knowledge(replace(decay, request=request))
+    assert [line.partition("; ")[2].split()[0] for line in lines] == ["an", "kept", "only", "only", "kept", "the"]
+    assert lines[0] == "The system is stable; an equation that contradicts this is ranked below its equals."
+
+
+def test_an_experiment_without_a_name_has_the_same_number_everywhere(decay):
+    problem = decay.request.problem
+    observations = tuple(replace(o, name=name) for o, name in zip(problem.observations, ("A", ""), strict=True))
+    request = replace(decay.request, problem=Problem(observations, problem.knowledge))
+    view = run_view(replace(decay, request=request))
+    assert [experiment for experiment, *_ in view.starts] == ["A", "Experiment 2"]
+    assert [line.partition(":")[0] for line in view.data] == ["A", "Experiment 2"]
+
+
+def test_every_list_of_a_view_holds_equations_of_the_view(decay):
+    view = run_view(decay)
+    assert sum(e.chosen for e in view.equations) == 1
+    assert view.chosen in view.front
+    for part in (view.front, view.equal, view.prediction_front):
+        assert all(any(e is other for other in view.equations) for e in part)
+    losses = [e.loss for e in view.front]
+    assert losses == sorted(losses, reverse=True)
+    assert [row["equation"] for row in view.prediction_rows] == [e.equation for e in view.prediction_front]

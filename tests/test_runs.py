@@ -18,10 +18,11 @@ from lgf.files import write_atomically
 from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Varying
+from lgf.report.run_view import run_view
+from lgf.runs.equations import FRONT, table_rows
 from lgf.runs.folder import (
     JOURNAL,
     discard_run,
-    front_rows,
     open_run,
     read_journal,
     read_request,
@@ -49,7 +50,7 @@ def read_again(value):
 
 def same(one: Run, other: Run) -> None:
     assert one.system == other.system
-    assert front_rows(one) == front_rows(other)
+    assert table_rows(run_view(one).front, *FRONT) == table_rows(run_view(other).front, *FRONT)
     timeless = [
         replace(run, seconds=0.0, history=tuple(replace(i, seconds=0.0) for i in run.history)) for run in (one, other)
     ]
@@ -292,7 +293,7 @@ def test_any_place_of_a_result_may_hold_anything(folder, data):
     (folder / name).write_text(json.dumps(damaged(data, json.loads(sound))))
     try:
         run = read_run(folder)
-        front_rows(run)
+        run_view(run)
         run.trajectory()
     except LgfError:
         pass

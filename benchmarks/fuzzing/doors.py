@@ -21,7 +21,8 @@ from lgf.paper.autoencoder.autoencoder import decode
 from lgf.paper.bundle import load_bundle
 from lgf.paper.flow.sampling import sample as sample_tokens
 from lgf.paper.training.recipe import load_recipe
-from lgf.runs.folder import JOURNAL, front_rows, read_journal, read_request, read_run
+from lgf.report.run_view import run_view
+from lgf.runs.folder import JOURNAL, read_journal, read_request, read_run
 from lgf.runs.journal import Journal
 from lgf.runs.presets import grammar_named, settings_in
 from lgf.runs.starting_equations import starting_proposals
@@ -156,7 +157,7 @@ def enter_run(files: folders.Folder, folder: Path) -> None:
     Journal(lines=read_journal(where))
     read_request(where, resume=True)
     run = read_run(where)
-    front_rows(run)
+    run_view(run)
     run.trajectory()
 
 
