@@ -19,7 +19,7 @@ from lgf.fit.constants import ConstantFit
 from lgf.fit.segments import Shooting
 from lgf.fit.sharing import Sharing, Varying
 from lgf.report.run_view import run_view
-from lgf.runs.equations import FRONT, table_rows
+from lgf.runs.equations import front_rows
 from lgf.runs.folder import (
     JOURNAL,
     discard_run,
@@ -50,7 +50,7 @@ def read_again(value):
 
 def same(one: Run, other: Run) -> None:
     assert one.system == other.system
-    assert table_rows(run_view(one).front, *FRONT) == table_rows(run_view(other).front, *FRONT)
+    assert front_rows(run_view(one).front) == front_rows(run_view(other).front)
     timeless = [
         replace(run, seconds=0.0, history=tuple(replace(i, seconds=0.0) for i in run.history)) for run in (one, other)
     ]

@@ -12,8 +12,8 @@ import pytest
 from lgf import LatentGrammarFlow
 from lgf.cli import main
 from lgf.fit.settings import FitMethod
-from lgf.report.percentages import percentage
 from lgf.runs.folder import JOURNAL, read_journal, read_request
+from lgf.runs.percentages import percentage
 from lgf.runs.presets import checked_settings, settings_in
 from lgf.runs.request import execute
 from lgf.search.loop import SearchSettings

@@ -25,7 +25,7 @@ from lgf.report.equilibria import state_rows
 from lgf.report.page import write_report
 from lgf.report.phase_portrait import phase_portrait
 from lgf.report.run_view import run_view
-from lgf.runs.equations import FRONT, table_rows
+from lgf.runs.equations import front_rows
 from lgf.runs.folder import FORMAT, read_journal, read_request, read_run, write_run
 from lgf.runs.journal import Journal
 from lgf.runs.request import Request, execute
@@ -283,7 +283,7 @@ def test_a_folder_holds_two_states_and_two_inputs(driven, tmp_path):
     assert read.journal == driven.journal
     assert written(to_plain(read.request)) == written(to_plain(driven.request))
     assert written(to_plain(read)) == written(to_plain(driven))
-    assert table_rows(run_view(read).front, *FRONT) == table_rows(run_view(driven).front, *FRONT)
+    assert front_rows(run_view(read).front) == front_rows(run_view(driven).front)
     np.testing.assert_array_equal(read.trajectory().values, driven.trajectory().values)
     for name in ("push", "heat"):
         np.testing.assert_array_equal(read.trajectory().inputs[name], driven.trajectory().inputs[name])

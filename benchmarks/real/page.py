@@ -13,7 +13,7 @@ from benchmarks.real.summary import summaries
 from benchmarks.recording import RESULTS, rows
 from benchmarks.reporting import markdown
 from benchmarks.surroundings import ROOT
-from lgf.report.percentages import percentage
+from lgf.runs.percentages import percentage
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # after the backend is set

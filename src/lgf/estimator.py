@@ -30,7 +30,7 @@ from lgf.report.page import run_html, write_report
 from lgf.report.phase_portrait import phase_portrait
 from lgf.report.run_view import run_view
 from lgf.runs.bands import Band, Bands
-from lgf.runs.equations import FRONT, table_rows
+from lgf.runs.equations import front_rows
 from lgf.runs.folder import holds_run, read_run, write_run
 from lgf.runs.forecast import forecast
 from lgf.runs.lock import locked
@@ -182,11 +182,11 @@ class LatentGrammarFlow(BaseEstimator):
         self.findings_ = run.request.findings
         self.equivalents_ = [run.display_system(c) for c in run.equivalents]
         view = run_view(run)
-        self.front_ = pd.DataFrame(table_rows(view.front, *FRONT))
+        self.front_ = pd.DataFrame(front_rows(view.front))
         self.prediction_front_ = pd.DataFrame(view.prediction_rows)
         self.constants_ = pd.DataFrame(view.constant_rows)
         self.verdict_ = " ".join(view.sentences)
-        self.indistinguishable_ = pd.DataFrame(table_rows(view.equal, *FRONT))
+        self.indistinguishable_ = pd.DataFrame(front_rows(view.equal))
         return self
 
     @property

@@ -1,6 +1,5 @@
 """What the page is told about equations, their worth and their curves, in JSON types; a missing number is null."""
 
-import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -10,14 +9,12 @@ import numpy as np
 from lgf.app.thinning import thinned_rows
 from lgf.app.views import Facts, problem_view
 from lgf.equation.system import System
-from lgf.expression.print import format_number
 from lgf.report.equilibria import equilibria_of, isolated
 from lgf.report.figures import INTERVAL
-from lgf.report.percentages import percentage
 from lgf.report.run_view import run_view
 from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
 from lgf.runs.bands import Band, Bands
-from lgf.runs.equations import EquationView, candidates_of, table_rows
+from lgf.runs.equations import candidates_of
 from lgf.runs.request import Run
 from lgf.runs.suggestion import Suggestion
 from lgf.search.candidate import Candidate
@@ -29,7 +26,6 @@ _RESULT = (
     "source", "findings", "start", "trust", "verdict", "notes", "summary", "stability", "alternatives", "evaluations",
     "seconds", "interrupted", "seed", "versions",
 )  # fmt: skip
-_EQUATION = ("math", "latex", "complexity", "error", "variables", "initial", "inputs", "chosen")
 _PLANES, _ARROWS = 3, 13  # of the phase portrait
 _ENDS_EARLY = {
     SolveStatus.BLEW_UP: "The curve ends early: the solution grows without bound.",
@@ -50,36 +46,13 @@ def system_in(run: Run, candidate: Candidate, experiment: int) -> System:
 def run_facts(run: Run) -> Facts:
     """The result of a run with its problem, and of each equation the lists that it stands in."""
     view = run_view(run)
-    (facts,) = table_rows([view], *_RESULT)
     lists = {"front": view.front, "equal": view.equal, "step": view.prediction_front}
-    equations = [
-        {**equation_facts(e), **{name: any(e is other for other in part) for name, part in lists.items()}}
-        for e in view.equations
-    ]
-    return {**facts, "problem": problem_view(run.request.problem), "equations": equations}
-
-
-def equation_facts(equation: EquationView) -> Facts:
-    """The equation with its numbers as they are printed."""
-    (facts,) = table_rows([equation], *_EQUATION)
     return {
-        **facts,
-        "text": equation.equation,
-        "error_text": percentage(equation.error),
-        "prediction_text": None if equation.prediction is None else percentage(equation.prediction),
-        "stability": equation.stable,
-        "constants": [
-            {
-                **constant,
-                "text": format_number(c.value, c.error),
-                "unit": c.pretty_unit or None,
-                "error_text": f"{c.error:.2g}" if math.isfinite(c.error) else "",
-                "varies": c.spread is not None,
-                "by_experiment": c.experiments or [c.value] * len(equation.initial),
-            }
-            for c, constant in zip(
-                equation.constants, table_rows(equation.constants, "term", "value", "error", "determined"), strict=True
-            )
+        **{name: getattr(view, name) for name in _RESULT},
+        "problem": problem_view(run.request.problem),
+        "equations": [
+            {**vars(e), **{name: any(e is other for other in part) for name, part in lists.items()}}
+            for e in view.equations
         ],
     }
 

@@ -44,7 +44,6 @@ from lgf.app.static_files import static_files
 from lgf.app.uploads import Upload, Uploads
 from lgf.app.views import (
     data_rows,
-    findings_view,
     problem_view,
     table_view,
 )
@@ -169,7 +168,7 @@ class Page:
             problem, more = read_problem(table, form)
         except LgfError as error:
             return {**facts, "error": str(error), "notes": [*table.notes, *notes]}
-        facts |= {"problem": problem_view(problem), "findings": findings_view(check(problem))}
+        facts |= {"problem": problem_view(problem), "findings": check(problem)}
         return {**facts, "notes": list(dict.fromkeys((*notes, *more)))}
 
     async def list_runs(self, call: Call) -> Response:

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lgf.app.results import equation_facts
 from lgf.errors import LgfError
 from lgf.files import is_regular, read_bytes
 from lgf.report.page import REPORT
@@ -95,9 +94,9 @@ def result_row(folder: Path) -> dict[str, Any] | None:
 @lru_cache(maxsize=256)
 def _result_row(path: Path, _changed: int) -> dict[str, Any]:
     run = read_run(path.parent)
-    equation = equation_facts(equation_view(run, run.best))
+    equation = equation_view(run, run.best)
     return {
-        **{name: equation[name] for name in ("text", "math", "error", "error_text", "complexity")},
+        **{name: getattr(equation, name) for name in ("text", "math", "error", "error_text", "complexity")},
         "seconds": run.seconds,
         "evaluations": run.evaluations,
         "interrupted": run.interrupted,

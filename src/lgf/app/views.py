@@ -1,13 +1,14 @@
 """What the page is told about tables and problems, in JSON types; a missing number is null."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lgf.app.form import ColumnUse, variables
 from lgf.app.thinning import thinned_rows
-from lgf.data import Finding, Observation, Problem, Table
+from lgf.data import Problem, Table
 from lgf.data.column_units import header_unit
 from lgf.errors import LgfError
 
@@ -72,25 +73,13 @@ def observation_view(problem: Problem, experiment: int) -> Facts:
     }
 
 
-def findings_view(findings: tuple[Finding, ...]) -> list[Facts]:
-    """The sentences of the data check."""
-    return [{"severity": f.severity, "sentence": f.sentence} for f in findings]
-
-
-def data_rows(problem: Problem) -> list[list[str]]:
+def data_rows(problem: Problem) -> Iterator[list[str]]:
     """The experiments as rows of one table, with a header."""
     variables = list(dict.fromkeys(v for o in problem.observations for v in o.columns))
-    rows = [["experiment", "t", *map(str, variables), *problem.inputs]]
-    for e, observation in enumerate(problem.observations):
-        rows += _observation_rows(problem, e, observation, variables)
-    return rows
-
-
-def _observation_rows(problem: Problem, e: int, observation: Observation, variables: list[Any]) -> list[list[str]]:
-    signals = problem.signals(e)
-    missing = np.full(len(observation.t), np.nan)
-    measured = [observation.column(v) for v in variables]
-    columns = [observation.t, *(missing if c is None else c for c in measured)]
-    columns += [signals[name].values(observation.t) if name in signals else missing for name in problem.inputs]
-    name = observation.name or str(e + 1)
-    return [[name, *("" if x != x else repr(float(x)) for x in row)] for row in zip(*columns, strict=True)]
+    yield ["experiment", "t", *map(str, variables), *problem.inputs]
+    for e, o in enumerate(problem.observations):
+        signals, missing = problem.signals(e), np.full(len(o), np.nan)
+        columns = [o.t, *(missing if (c := o.column(v)) is None else c for v in variables)]
+        columns += [signals[name].values(o.t) if name in signals else missing for name in problem.inputs]
+        for row in zip(*columns, strict=True):
+            yield [o.name or str(e + 1), *("" if x != x else repr(float(x)) for x in row)]

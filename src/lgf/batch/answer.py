@@ -181,7 +181,7 @@ def answer_of(run: Run, record: str, source: str, seconds: float) -> Answer:
     view = run_view(run)
     chosen = view.chosen
     return Answer(
-        record, source, Status.ANSWERED, " ".join(view.sentences), chosen.equation, chosen.error, chosen.prediction,
+        record, source, Status.ANSWERED, " ".join(view.sentences), chosen.text, chosen.error, chosen.prediction,
         view.trust, tuple((c.term, c.value, c.error) for c in chosen.constants), view.samples, view.evaluations,
         seconds, _curves(run), view.units.get("t", ""),
     )  # fmt: skip

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lgf.batch.answer import Answer, Status
 from lgf.errors import LgfError
 from lgf.expression.print import format_number
@@ -95,22 +97,13 @@ def _constant(term: str, value: float, error: float) -> str:
 def _curves(line: Answer) -> list[dict[str, Any]]:
     """Samples as dots and the solution as a line, each measured column in a colour of its own."""
     curves = []
-    for (_, t, measured, solution), colour in zip(line.curves, _COLOURS, strict=False):
-        values = [v for v in (*measured, *solution) if v is not None]
-        if not values or t[-1] == t[0]:
+    for curve, colour in zip(line.curves, _COLOURS, strict=False):
+        t, values = np.array(curve.t), np.array([curve.measured, curve.solution], float)
+        if np.isnan(values).all() or t[-1] == t[0]:
             continue
-        low, high = min(values), max(values)
-
-        def places(
-            column: Sequence[float | None], t: Sequence[float] = t, low: float = low, high: float = high
-        ) -> list[tuple[float, float]]:
-            shares = [None if v is None else (v - low) / (high - low) if high > low else 0.5 for v in column]
-            return [
-                (round(2 + (_WIDTH - 4) * (time - t[0]) / (t[-1] - t[0]), 1), round(_HEIGHT - 2 - 44 * share, 1))
-                for time, share in zip(t, shares, strict=True)
-                if share is not None
-            ]
-
-        points = " ".join(f"{x},{y}" for x, y in places(solution))
-        curves.append({"colour": colour, "dots": places(measured), "points": points})
+        low, high = np.nanmin(values), np.nanmax(values)
+        x = 2 + (_WIDTH - 4) * (t - t[0]) / (t[-1] - t[0])
+        y = _HEIGHT - 2 - 44 * ((values - low) / (high - low) if high > low else values - low + 0.5)
+        dots, solution = ([(round(a, 1), round(b, 1)) for a, b in zip(x, row, strict=True) if b == b] for row in y)
+        curves.append({"colour": colour, "dots": dots, "points": " ".join(f"{a},{b}" for a, b in solution)})
     return curves

@@ -20,7 +20,7 @@ from lgf.cli.problem import Columns, read_problem
 from lgf.cli.terminal import compile_kernels
 from lgf.data import Problem
 from lgf.errors import Stopped
-from lgf.report.percentages import percentage
+from lgf.runs.percentages import percentage
 from lgf.runs.serialisation import written
 from lgf.stopping import signals_as_ctrl_c
 

@@ -13,9 +13,8 @@ from lgf.data.condensation import condensation_sentence
 from lgf.errors import LgfError, Stopped
 from lgf.report.live import live_progress
 from lgf.report.page import write_report
-from lgf.report.percentages import percentage
 from lgf.report.run_view import RunView, run_view
-from lgf.runs.equations import FRONT, EquationView, table_rows
+from lgf.runs.equations import EquationView, front_rows
 from lgf.runs.folder import JOURNAL, discard_run, holds_run, new_folder, open_run, write_run
 from lgf.runs.journal import Tick
 from lgf.runs.progress import Reporter, reported
@@ -96,13 +95,13 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
     view = run_view(run)
     chosen = view.chosen
     try:
-        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else chosen.equation)
+        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else chosen.text)
     finally:
         write_run(run, folder)
         path = write_report(run, folder)
-    summary = f"error {percentage(chosen.error)} of the signal, {view.evaluations} equations in {view.seconds:.0f} s"
-    if chosen.stable is not None:
-        summary += f", stability: {chosen.stable}"
+    summary = f"error {chosen.error_text} of the signal, {view.evaluations} equations in {view.seconds:.0f} s"
+    if chosen.stability is not None:
+        summary += f", stability: {chosen.stability}"
     if len(view.equal) > 1:
         summary += f", {len(view.equal) - 1} more that the data cannot tell apart"
     console.print(summary, style="dim", soft_wrap=True)
@@ -111,9 +110,8 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
     if len(view.prediction_front) > 1:
         console.print("simplest equations by prediction error (in sample):", style="dim")
         for e in _around_chosen(view.prediction_front):
-            predicted = "untested" if e.prediction is None else percentage(e.prediction)
             mark, equation = "->" if e.chosen else "  ", "; ".join(e.label.splitlines())
-            line = f"{mark} {predicted:>8} ({percentage(e.error)})  {equation}"
+            line = f"{mark} {e.prediction_text or 'untested':>8} ({e.error_text})  {equation}"
             console.print(line, style=None if e.chosen else "dim", soft_wrap=True)
     console.print(f"report and figures: {path}", soft_wrap=True)
     if view.interrupted:
@@ -128,17 +126,19 @@ def _around_chosen(front: Sequence[EquationView], most: int = 5) -> Sequence[Equ
 
 
 def _facts(view: RunView, folder: Path) -> dict[str, Any]:
-    (chosen,) = table_rows([view.chosen], "equation", "exact", "latex", "initial", "loss", "prediction", "stable")
-    (found,) = table_rows([view], "trust", "reason", "verdict", "notes", "evaluations", "seconds", "interrupted")
+    chosen = view.chosen
+    found = ("trust", "reason", "verdict", "notes", "evaluations", "seconds", "interrupted")
     return {
-        **chosen,
-        **found,
-        "constants": [c.value for c in view.chosen.constants],
-        "errors": [c.error for c in view.chosen.constants],
-        "equivalents": [e.equation for e in view.equivalents],
+        "equation": chosen.text,
+        "stable": chosen.stability,
+        "constants": [c.value for c in chosen.constants],
+        "errors": [c.error for c in chosen.constants],
+        **{name: getattr(chosen, name) for name in ("exact", "latex", "initial", "loss", "prediction")},
+        **{name: getattr(view, name) for name in found},
+        "equivalents": [e.text for e in view.equivalents],
         "prediction_front": view.prediction_rows,
         "varying": [row for row in view.constant_rows if row["spread"] is not None],
-        "indistinguishable": [e.equation for e in view.equal],
-        "front": table_rows(view.front, *FRONT),
+        "indistinguishable": [e.text for e in view.equal],
+        "front": front_rows(view.front),
         "folder": str(folder),
     }

@@ -234,7 +234,7 @@ def train(
 
 
 def _print_progress(progress: "Progress") -> None:
-    from lgf.report.percentages import percentage
+    from lgf.runs.percentages import percentage
 
     parts = [progress.stage, f"{progress.epoch} of {progress.epochs}"]
     figures = {"loss": progress.loss, "validation": progress.validation_loss}

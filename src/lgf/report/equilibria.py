@@ -7,7 +7,7 @@ import numpy as np
 
 from lgf.equation.system import System
 from lgf.expression.frame import Variable
-from lgf.report.percentages import percentage
+from lgf.runs.percentages import percentage
 from lgf.runs.request import Run
 from lgf.solver.equilibria import Equilibrium, equilibria
 from lgf.solver.trajectory import Trajectory

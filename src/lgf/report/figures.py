@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lgf.expression.frame import Variable
-from lgf.report.canvas import RunFigure
-from lgf.report.labels import axis_label
+from lgf.report.canvas import RunFigure, axis_label
 from lgf.report.phase_portrait import phase_portrait
 from lgf.report.run_view import run_view
 from lgf.runs.bands import Bands

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lgf.report.percentages import percentage
 from lgf.runs.journal import Tick
+from lgf.runs.percentages import percentage
 from lgf.runs.request import Notify, Request
 from lgf.search.candidate import Candidate
 from lgf.search.loop import Iteration

@@ -6,9 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lgf.expression.frame import Variable
-from lgf.report.canvas import RunFigure
+from lgf.report.canvas import RunFigure, axis_label
 from lgf.report.equilibria import equilibria_of, isolated, solutions
-from lgf.report.labels import axis_label
 from lgf.report.vector_field import Limits, arrows_in_plane, has_field, plane_limits, planes, rates_in_plane
 from lgf.runs.request import Run
 from lgf.solver.equilibria import Equilibrium

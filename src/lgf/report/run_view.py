@@ -7,7 +7,7 @@ from typing import Any
 
 from lgf.data import Finding
 from lgf.report import sentences
-from lgf.runs.equations import EquationView, candidates_of, equation_view, front_of, key_of, table_rows
+from lgf.runs.equations import EquationView, candidates_of, equation_view, front_of, key_of
 from lgf.runs.request import Run
 
 
@@ -55,14 +55,20 @@ class RunView:
     @property
     def constant_rows(self) -> list[dict[str, Any]]:
         """The constants as table rows, with units if there are any."""
-        unit = ("unit",) if self.units else ()
-        return table_rows(self.chosen.constants, "term", "value", "error", *unit, "spread", "experiments")
+        return [
+            {"term": c.term, "value": c.value, "error": c.error, **({"unit": c.plain_unit} if self.units else {}),
+             "spread": c.spread, "experiments": c.by_experiment if c.varies else None}
+            for c in self.chosen.constants
+        ]  # fmt: skip
 
     @property
     def prediction_rows(self) -> list[dict[str, Any]]:
         """The prediction front as table rows, simplest first."""
-        columns = ("equation", "constants", "varying", "error", "prediction", "chosen")
-        return [{**row, "constants": len(row["constants"])} for row in table_rows(self.prediction_front, *columns)]
+        return [
+            {"equation": e.text, "constants": len(e.constants), "varying": e.varying, "error": e.error,
+             "prediction": e.prediction, "chosen": e.chosen}
+            for e in self.prediction_front
+        ]  # fmt: skip
 
 
 @lru_cache(maxsize=2)

@@ -5,8 +5,8 @@ from typing import Any
 
 from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
-from lgf.report.percentages import percentage
 from lgf.report.vector_field import has_field
+from lgf.runs.percentages import percentage
 from lgf.runs.request import Run
 from lgf.search.notes import Note, NoteKind
 from lgf.search.verdict import Reason, Trust, Verdict

@@ -1,16 +1,22 @@
 """The equations of a run, each as every door shows it."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from lgf.equation.system import System
 from lgf.equation.units import unit_pretty, unit_text
+from lgf.expression.print import format_number
+from lgf.runs.percentages import percentage
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 
-FRONT = ("equation", "complexity", "loss", "prediction", "objective", "stable", "chosen")  # columns of a Pareto front
+FRONT = {
+    "equation": "text", "complexity": "complexity", "loss": "loss", "prediction": "prediction",
+    "objective": "objective", "stable": "stability", "chosen": "chosen",
+}  # fmt: skip
+"""The columns of a Pareto front, and the field that each shows."""
 
 
 @dataclass(frozen=True)
@@ -19,24 +25,23 @@ class ConstantView:
 
     term: str  # with C in its place
     value: float
-    error: float  # standard error; NaN or infinite if the data do not determine it
-    unit: str  # "" = unknown
-    pretty_unit: str  # with superscripts
-    spread: float | None  # standard deviation between experiments; None = the same in all
-    experiments: list[float] | None  # its value in each
-
-    @property
-    def determined(self) -> bool:
-        """Whether its standard error is smaller than the constant."""
-        return self.error < abs(self.value)
+    error: float  # standard error; NaN or infinite = unknown
+    text: str
+    error_text: str  # "" = unknown
+    determined: bool  # its standard error is smaller than the constant
+    unit: str | None  # with superscripts; None = unknown
+    plain_unit: str
+    varies: bool  # by experiment
+    spread: float | None  # standard deviation between experiments, if it varies
+    by_experiment: list[float]
 
 
 @dataclass(frozen=True)
 class EquationView:
     """An equation with its constants and what it is worth."""
 
-    equation: str
-    label: str  # the same with a remark on the constants that vary by experiment
+    text: str
+    label: str  # the text with a remark on the constants that vary by experiment
     exact: str  # at full precision, inputs by name
     math: tuple  # a tree of MathML
     latex: str
@@ -48,37 +53,42 @@ class EquationView:
     complexity: int
     loss: float
     error: float  # root mean square, relative to the signal
+    error_text: str
     prediction: float | None  # error of predictions
+    prediction_text: str | None
     objective: float
-    stable: str | None
+    stability: str | None
     chosen: bool
 
 
 def equation_view(run: Run, candidate: Candidate) -> EquationView:
     """The candidate as it is shown."""
-    system, fit = run.display_system(candidate), candidate.fit
+    system, fit, error = run.display_system(candidate), candidate.fit, candidate.loss**0.5
     constants = _constants(system, candidate)
-    varying = [c.term for c in constants if c.spread is not None]
+    varying = [c.term for c in constants if c.varies]
     remark = f"  ({', '.join(varying)} by experiment)" if varying else ""
     prediction = None if candidate.prediction is None else candidate.prediction.error
-    stable = None if candidate.stability is None else candidate.stability.kind.value
+    stability = None if candidate.stability is None else candidate.stability.kind.value
     inputs = [s.args[0] for s in system.frame.input_symbols if s in system.skeleton.symbols]
     return EquationView(
         str(system), str(system) + remark, system.text, system.mathml(), system.latex(),
         [str(v) for v in system.frame.variables], inputs, constants, varying, fit.initial.tolist(),
-        candidate.complexity, fit.loss, fit.loss**0.5, prediction, candidate.objective, stable,
+        candidate.complexity, fit.loss, error, percentage(error), prediction,
+        None if prediction is None else percentage(prediction), candidate.objective, stability,
         chosen=key_of(run, candidate) == key_of(run, run.best),
     )  # fmt: skip
 
 
 def _constants(system: System, candidate: Candidate) -> list[ConstantView]:
     spreads = {v.constant: v.deviation for v in candidate.fit.sharing.varying}
-    errors = system.errors or (np.nan,) * len(system.values)
+    errors = system.errors or (math.nan,) * len(system.values)
     constants = zip(system.terms, system.values, errors, system.constant_units, strict=True)
+    by_experiment, n = candidate.fit.by_experiment, len(candidate.fit.initial)
     return [
         ConstantView(
-            term, value, error, "" if unit is None else unit_text(unit), "" if unit is None else unit_pretty(unit),
-            spreads.get(k), candidate.fit.by_experiment[:, k].tolist() if k in spreads else None,
+            term, value, error, format_number(value, error), f"{error:.2g}" if math.isfinite(error) else "",
+            error < abs(value), None if unit is None else unit_pretty(unit), "" if unit is None else unit_text(unit),
+            k in spreads, spreads.get(k), by_experiment[:, k].tolist() if spreads else [value] * n,
         )
         for k, (term, value, error, unit) in enumerate(constants)
     ]  # fmt: skip
@@ -107,6 +117,6 @@ def key_of(run: Run, candidate: Candidate) -> tuple:
     return () if own == best else (own[0], *own[1], candidate.objective)
 
 
-def table_rows(rows: list[Any] | tuple[Any, ...], *columns: str) -> list[dict[str, Any]]:
-    """The rows of a table: these fields of each view."""
-    return [{name: getattr(row, name) for name in columns} for row in rows]
+def front_rows(front: Iterable[EquationView]) -> list[dict[str, Any]]:
+    """A Pareto front as table rows."""
+    return [{column: getattr(equation, field) for column, field in FRONT.items()} for equation in front]

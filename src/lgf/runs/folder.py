@@ -20,7 +20,7 @@ from typing import Any
 from lgf import __version__
 from lgf.errors import LgfError, quoted
 from lgf.files import read_bytes, write_atomically
-from lgf.runs.equations import FRONT, equation_view, front_of, table_rows
+from lgf.runs.equations import FRONT, equation_view, front_of, front_rows
 from lgf.runs.journal import read_lines
 from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import Kind, checked, read, read_json, to_plain, written
@@ -134,11 +134,10 @@ def write_run(run: Run, folder: str | Path, anew: bool = False) -> None:
         write_atomically(path / JOURNAL, "".join(line + "\n" for line in run.journal).encode())
         write_atomically(path / REQUEST, written(request_facts(run.request), indent=1))
     system = run.system
-    rows = table_rows([equation_view(run, c) for c in front_of(run)], *FRONT)
     table = io.StringIO()
     writer = csv.DictWriter(table, list(FRONT))
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(front_rows(equation_view(run, c) for c in front_of(run)))
     write_atomically(path / "front.csv", table.getvalue().encode())
     write_atomically(path / "equation.tex", (system.latex() + "\n").encode())
     write_atomically(path / "equation.py", system.python().encode())

@@ -1,11 +1,10 @@
 """Pages and parts of them as templates of Jinja2, in which every text is escaped."""
 
-import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lgf.expression.print import format_number
-from lgf.report.percentages import percentage
+from lgf.runs.percentages import percentage
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,5 +25,4 @@ def _environment() -> "Environment":
     )  # fmt: skip
     environment.filters["number"] = format_number
     environment.filters["percent"] = lambda share: "" if share is None else percentage(share)
-    environment.filters["is_finite"] = math.isfinite
     return environment
