@@ -130,3 +130,9 @@ def test_the_site_is_built_without_warnings(tmp_path):
     assert built.returncode == 0, built.stderr
     assert "WARNING" not in built.stderr
     assert "LatentGrammarFlow.fit" in (tmp_path / "api" / "index.html").read_text()
+
+
+def test_tests_that_the_pages_cite_exist():
+    for page in PAGES:
+        cited = set(re.findall(r"`(tests/[\w/]+\.py)`", page.read_text()))
+        assert not [file for file in cited if not (ROOT / file).is_file()], page.name

@@ -201,4 +201,4 @@ def test_every_list_of_a_view_holds_equations_of_the_view(decay):
         assert all(any(e is other for other in view.equations) for e in part)
     losses = [e.loss for e in view.front]
     assert losses == sorted(losses, reverse=True)
-    assert [row["equation"] for row in view.prediction_rows] == [e.equation for e in view.prediction_front]
+    assert [row["equation"] for row in view.prediction_rows] == [e.text for e in view.prediction_front]

@@ -9,6 +9,7 @@ import numpy as np
 from lgf.app.thinning import thinned_rows
 from lgf.app.views import Facts, problem_view
 from lgf.equation.system import System
+from lgf.errors import LgfError
 from lgf.report.equilibria import equilibria_of, isolated
 from lgf.report.figures import INTERVAL
 from lgf.report.run_view import run_view
@@ -35,6 +36,14 @@ _ENDS_EARLY = {
 }
 
 
+def candidate_at(run: Run, number: int, experiment: int) -> Candidate:
+    """The candidate of this equation; LgfError if the run has no such equation or experiment."""
+    candidates = candidates_of(run)
+    if number >= len(candidates) or experiment >= len(run.request.problem.observations):
+        raise LgfError("There is no such equation or experiment in this run; open the run again.")
+    return candidates[number]
+
+
 def system_in(run: Run, candidate: Candidate, experiment: int) -> System:
     """The candidate's system with the constants of one experiment."""
     system = run.display_system(candidate)
@@ -59,7 +68,7 @@ def run_facts(run: Run) -> Facts:
 
 def curve_view(run: Run, number: int, experiment: int) -> Facts:
     """The trajectory of an equation of the run for one experiment, its band, and what it leaves unexplained."""
-    candidate = candidates_of(run)[number]
+    candidate = candidate_at(run, number, experiment)
     observation = run.request.problem.observations[experiment]
     rows = thinned_rows(observation.values)
     measured = observation.t[rows]
@@ -83,22 +92,13 @@ def _planes(run: Run) -> list[Facts]:
     """The planes of the phase portrait: their limits, the arrows of the vector field, and the equilibria in them."""
     pairs = planes(run)[:_PLANES]
     rests = isolated(equilibria_of(run)) if pairs else ()
+    places = [(dict(zip(rest.variables, rest.state, strict=True)), rest.stable) for rest in rests]
     views = []
     for x, y in pairs:
         limits = plane_limits(run, x, y, rests)
-        places = [dict(zip(rest.variables, rest.state, strict=True)) for rest in rests]
         arrows = arrows_in_plane(run, x, y, limits, _ARROWS) if has_field(run) else np.empty((0, 4))
-        views.append(
-            {
-                "x": str(x),
-                "y": str(y),
-                "limits": limits,
-                "arrows": arrows,
-                "rests": [
-                    {"x": at[x], "y": at[y], "stable": rest.stable} for at, rest in zip(places, rests, strict=True)
-                ],
-            }
-        )
+        at = [{"x": place[x], "y": place[y], "stable": stable} for place, stable in places]
+        views.append({"x": str(x), "y": str(y), "limits": limits, "arrows": arrows, "rests": at})
     return views
 
 

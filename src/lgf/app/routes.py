@@ -51,7 +51,6 @@ from lgf.data import check, read_table, records
 from lgf.errors import LgfError
 from lgf.files import is_regular, read_bytes, write_atomically
 from lgf.report.page import REPORT
-from lgf.runs.equations import candidates_of
 from lgf.runs.folder import new_folder, open_run, read_request
 from lgf.runs.progress import read_progress
 from lgf.runs.request import check_request
@@ -247,8 +246,6 @@ class Page:
     def _curve(self, id: str, query: Any) -> dict[str, Any]:
         run = load_run(find_run(self.runs, id))
         number, experiment = whole_number(query.get("equation")), whole_number(query.get("experiment"))
-        if number >= len(candidates_of(run)) or experiment >= len(run.request.problem.observations):
-            raise LgfError("There is no such equation or experiment in this run; open the run again.")
         return curve_view(run, number, experiment)
 
     async def simulate(self, call: Call) -> Response:

@@ -7,14 +7,12 @@ import numpy as np
 from pydantic import Field
 
 from lgf.app.answers import Answers
-from lgf.app.results import BAND_POINTS, bands_of, system_in
+from lgf.app.results import BAND_POINTS, bands_of, candidate_at, system_in
 from lgf.data import make_inputs
 from lgf.errors import LgfError
 from lgf.report.figures import INTERVAL
 from lgf.runs.bands import Band
-from lgf.runs.equations import candidates_of
 from lgf.runs.request import Run
-from lgf.search.candidate import Candidate
 from lgf.solver.forcing import Forcing
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import Trajectory
@@ -39,7 +37,7 @@ class Trial(Answers):
 
 def try_out(run: Run, trial: Trial) -> Trajectory:
     """The trajectory of the trial from the start of its experiment; inputs that it does not name are the data's."""
-    candidate = _candidate(run, trial)
+    candidate = candidate_at(run, trial.equation, trial.experiment)
     system = system_in(run, candidate, trial.experiment)
     if trial.constants is not None:
         if len(trial.constants) != len(system.values):
@@ -53,18 +51,11 @@ def try_out(run: Run, trial: Trial) -> Trajectory:
 
 def band_around(run: Run, trial: Trial) -> Band | None:
     """The band around the trial; None if it is not of the chosen equation with its own constants."""
-    if _candidate(run, trial) is not run.best or trial.constants is not None:
+    if candidate_at(run, trial.equation, trial.experiment) is not run.best or trial.constants is not None:
         return None
     t = _times(run, trial, BAND_POINTS)
     initial = run.best.fit.initial[trial.experiment] if trial.initial is None else trial.initial
     return bands_of(run).of_simulation(t, initial, _inputs(run, trial, t), INTERVAL, trial.experiment)
-
-
-def _candidate(run: Run, trial: Trial) -> Candidate:
-    candidates = candidates_of(run)
-    if trial.equation >= len(candidates) or trial.experiment >= len(run.request.problem.observations):
-        raise LgfError("There is no such equation or experiment in this run; open the run again.")
-    return candidates[trial.equation]
 
 
 def _times(run: Run, trial: Trial, n: int) -> np.ndarray:

@@ -204,14 +204,11 @@ def _asks_the_same(request: Request, folder: Path) -> bool:
 
 def _curves(run: Run) -> tuple[Curve, ...]:
     """Each measured column of the first experiment beside the solution, thinned."""
-    observation = run.request.problem.observations[0]
-    rows = np.unique(np.linspace(0, len(observation) - 1, _POINTS).round().astype(int))
-    solved = run.trajectory(0)
-    t = tuple(float(f"{time:.5g}") for time in observation.t[rows])
-    return tuple(
-        Curve(str(v), t, _short(observation.values[rows, j]), _short(solved[v][rows]))
-        for j, v in enumerate(observation.columns)
-    )
+    o, solved = run.request.problem.observations[0], run.trajectory(0)
+    rows = np.unique(np.linspace(0, len(o) - 1, _POINTS).round().astype(int))
+    t = tuple(float(f"{time:.5g}") for time in o.t[rows])
+    curves = ((str(v), o.values[rows, j], solved[v][rows]) for j, v in enumerate(o.columns))
+    return tuple(Curve(name, t, _short(measured), _short(solution)) for name, measured, solution in curves)
 
 
 def _short(values: np.ndarray) -> tuple[float | None, ...]:

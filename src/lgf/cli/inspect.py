@@ -50,6 +50,7 @@ def check(
     from lgf.cli.terminal import show_findings
     from lgf.data import check as check_problem
     from lgf.errors import LgfError
+    from lgf.report.sentences import experiments
     from lgf.standard_error import make_console
 
     columns = Columns(time, value, derivative, forcing_column, experiment, weight, unit, wide)
@@ -59,13 +60,8 @@ def check(
     typer.echo(
         f"States: {', '.join(problem.states)}." + f" Inputs: {', '.join(problem.inputs)}." * bool(problem.inputs)
     )
-    for name, observation in zip(problem.experiment_names[:MOST_LISTED], problem.observations, strict=False):
-        *others, last = map(str, observation.columns)
-        measured = f"{', '.join(others)} and {last}" if others else last
-        start, stop = observation.window
-        typer.echo(f"{name}: {observation.n_samples} samples of {measured} from t = {start:.6g} to {stop:.6g}.")
-    if (more := len(problem.observations) - MOST_LISTED) > 0:
-        typer.echo(f"... and {more} more.")
+    for line in experiments(problem, MOST_LISTED):
+        typer.echo(line)
     findings = check_problem(problem)
     first_error = next((finding for finding in findings if finding.severity == "error"), None)
     show_findings(tuple(finding for finding in findings if finding is not first_error), make_console(stdout=True))

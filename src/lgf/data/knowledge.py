@@ -130,20 +130,19 @@ class Knowledge:
             yield "inputs", f"The system is driven by {name} = {forcing.describe()}."
         if not self.inputs and self.forced is not None:
             yield "forced", "A known input drives the system." if self.forced else "No input drives the system."
-        for row, functions in self.functions.items() if isinstance(self.functions, Mapping) else ():
-            yield "functions", f"Functions allowed in the equation of {row}: {', '.join(functions) or 'none'}."
-        if self.functions is not None and not isinstance(self.functions, Mapping):
-            yield "functions", f"Functions allowed: {', '.join(self.functions) or 'none'}."
+        functions = {"": self.functions} if isinstance(self.functions, tuple) else self.functions or {}
+        for row, names in functions.items():
+            where = f" in the equation of {row}" if row else ""
+            yield "functions", f"Functions allowed{where}: {', '.join(names) or 'none'}."
         if self.variables is not None:
             yield "variables", f"Variables allowed: {', '.join(self.variables)}."
         for term, (low, high) in (self.bounds or {}).items():
             yield "bounds", f"The coefficient of {read_row_term(term).place} {bounds_in_words(low, high)}."
         if self.constants is not None:
             yield "constants", f"Every other constant {bounds_in_words(*self.constants)}."
-        if self.required:
-            yield "required", f"Terms that must be there: {_places(self.required)}."
-        if self.forbidden:
-            yield "forbidden", f"Terms that must not be there: {_places(self.forbidden)}."
+        for name, words, terms in (("required", "must", self.required), ("forbidden", "must not", self.forbidden)):
+            if terms:
+                yield name, f"Terms that {words} be there: {_places(terms)}."
         if self.vary == "none":
             yield "vary", "All constants are the same in every experiment."
         elif not isinstance(self.vary, str):

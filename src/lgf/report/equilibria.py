@@ -41,14 +41,11 @@ def equilibria_of(run: Run) -> tuple[Equilibrium, ...]:
 
 def equilibrium_rows(run: Run) -> list[dict[str, Any]]:
     """The equilibria nearest to the data, with their eigenvalues and kinds."""
-    return [
-        {
-            "equilibrium": str(rest),
-            "kind": rest.kind,
-            "eigenvalues": ", ".join(_complex(z) for z in rest.eigenvalues if z.imag >= 0),
-        }
-        for rest in equilibria_of(run)[:MOST_EQUILIBRIA]
-    ]
+    rows = []
+    for rest in equilibria_of(run)[:MOST_EQUILIBRIA]:
+        eigenvalues = ", ".join(_complex(z) for z in rest.eigenvalues if z.imag >= 0)
+        rows.append({"equilibrium": str(rest), "kind": rest.kind, "eigenvalues": eigenvalues})
+    return rows
 
 
 def equilibrium_sentence(run: Run) -> str:
@@ -95,15 +92,12 @@ def state_rows(run: Run) -> list[dict[str, Any]]:
         measured, fitted = (np.concatenate(part) for part in zip(*pairs, strict=True))
         present = ~np.isnan(measured)
         error = float(np.sqrt(np.mean((measured[present] - fitted[present]) ** 2)))
-        spread = float(np.sqrt(np.mean((measured[present] - measured[present].mean()) ** 2)))
-        finite = np.isfinite(error)
-        rows.append(
-            {
-                "measured": str(variable),
-                "samples": int(present.sum()),
-                "root mean square error": f"{error:.3g}" if finite else "the solution ends early",
-                "of the variation": percentage(error / spread) if finite and spread > 0 else "",
-                "R2": f"{1 - (error / spread) ** 2:.4f}" if finite and spread > 0 else "",
-            }
-        )
+        spread, finite = float(np.std(measured[present])), np.isfinite(error)
+        rows.append({
+            "measured": str(variable),
+            "samples": int(present.sum()),
+            "root mean square error": f"{error:.3g}" if finite else "the solution ends early",
+            "of the variation": percentage(error / spread) if finite and spread > 0 else "",
+            "R2": f"{1 - (error / spread) ** 2:.4f}" if finite and spread > 0 else "",
+        })  # fmt: skip
     return rows

@@ -40,7 +40,7 @@ class RunView:
     reading: tuple[str, ...]  # how the table was read
     findings: tuple[Finding, ...]
     start: tuple[str, ...]  # equations that were tried first
-    settings: list[tuple[str, Any]]  # by dotted name
+    settings: dict[str, Any]
     seed: int
     evaluations: int
     seconds: float
@@ -85,7 +85,7 @@ def run_view(run: Run) -> RunView:
         run.verdict.trust.value, run.verdict.reason.value, verdict, notes, sentences.summary(run),
         sentences.stability(run), sentences.alternatives(run), sentences.knowledge(run), sentences.data(run),
         sentences.search(run), dict(problem.units), ", ".join(problem.hidden), problem.n_samples, request.source,
-        request.notes, request.findings, request.start, list(_leaves(asdict(request.settings))), request.seed,
+        request.notes, request.findings, request.start, asdict(request.settings), request.seed,
         run.evaluations, run.seconds, run.interrupted, run.versions,
     )  # fmt: skip
 
@@ -96,12 +96,3 @@ def _starts(run: Run) -> Iterable[tuple[str, float, list[tuple[float, str]]]]:
         sources = ("given" if variable in o.initial else "fitted" for variable in run.frame.variables)
         alone = len(problem.observations) == 1 and not o.name
         yield "the record" if alone else name, float(o.t[0]), list(zip(state.tolist(), sources, strict=True))
-
-
-def _leaves(settings: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, Any]]:
-    """(dotted name, value) of every setting."""
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{place}{name}.")
-        else:
-            yield f"{place}{name}", value

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lgf.data import Problem
 from lgf.data.condensation import condensation_sentence
 from lgf.expression.print import format_number
 from lgf.report.vector_field import has_field
@@ -204,17 +205,21 @@ def knowledge(run: Run) -> list[str]:
     return lines or ["None; the search used the data only."]
 
 
-def data(run: Run, most: int = 20) -> list[str]:
+def data(run: Run) -> list[str]:
     """The experiments, and how a long record was condensed."""
     problem = run.request.problem
-    lines = [
-        f"{name}: {o.n_samples} samples of {' and '.join(map(str, o.columns))} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}."
-        for name, o in zip(problem.experiment_names[:most], problem.observations, strict=False)
-    ]
-    if len(problem.observations) > most:
-        lines.append(f"{len(problem.observations) - most} more experiments.")
     condensation = condensation_sentence(problem, run.request.settings.samples)
-    return lines if condensation is None else [*lines, condensation]
+    return [*experiments(problem, 20), *([] if condensation is None else [condensation])]
+
+
+def experiments(problem: Problem, most: int) -> list[str]:
+    """What was measured in each of the first experiments, and how many there are more."""
+    lines = []
+    for name, o in zip(problem.experiment_names[:most], problem.observations, strict=False):
+        measured = " and ".join(filter(None, (", ".join(map(str, o.columns[:-1])), str(o.columns[-1]))))
+        lines.append(f"{name}: {o.n_samples} samples of {measured} from t = {o.t[0]:.6g} to {o.t[-1]:.6g}.")
+    more = len(problem.observations) - most
+    return [*lines, f"{more} more experiments."] if more > 0 else lines
 
 
 def search(run: Run) -> str:

@@ -12,12 +12,6 @@ from lgf.runs.percentages import percentage
 from lgf.runs.request import Run
 from lgf.search.candidate import Candidate
 
-FRONT = {
-    "equation": "text", "complexity": "complexity", "loss": "loss", "prediction": "prediction",
-    "objective": "objective", "stable": "stability", "chosen": "chosen",
-}  # fmt: skip
-"""The columns of a Pareto front, and the field that each shows."""
-
 
 @dataclass(frozen=True)
 class ConstantView:
@@ -119,4 +113,8 @@ def key_of(run: Run, candidate: Candidate) -> tuple:
 
 def front_rows(front: Iterable[EquationView]) -> list[dict[str, Any]]:
     """A Pareto front as table rows."""
-    return [{column: getattr(equation, field) for column, field in FRONT.items()} for equation in front]
+    return [
+        {"equation": e.text, "complexity": e.complexity, "loss": e.loss, "prediction": e.prediction,
+         "objective": e.objective, "stable": e.stability, "chosen": e.chosen}
+        for e in front
+    ]  # fmt: skip

@@ -20,7 +20,7 @@ from typing import Any
 from lgf import __version__
 from lgf.errors import LgfError, quoted
 from lgf.files import read_bytes, write_atomically
-from lgf.runs.equations import FRONT, equation_view, front_of, front_rows
+from lgf.runs.equations import equation_view, front_of, front_rows
 from lgf.runs.journal import read_lines
 from lgf.runs.request import Request, Run
 from lgf.runs.serialisation import Kind, checked, read, read_json, to_plain, written
@@ -135,9 +135,10 @@ def write_run(run: Run, folder: str | Path, anew: bool = False) -> None:
         write_atomically(path / REQUEST, written(request_facts(run.request), indent=1))
     system = run.system
     table = io.StringIO()
-    writer = csv.DictWriter(table, list(FRONT))
+    rows = front_rows(equation_view(run, c) for c in front_of(run))
+    writer = csv.DictWriter(table, list(rows[0]))
     writer.writeheader()
-    writer.writerows(front_rows(equation_view(run, c) for c in front_of(run)))
+    writer.writerows(rows)
     write_atomically(path / "front.csv", table.getvalue().encode())
     write_atomically(path / "equation.tex", (system.latex() + "\n").encode())
     write_atomically(path / "equation.py", system.python().encode())
