@@ -10,10 +10,9 @@ from lgf.app.thinning import thinned_rows
 from lgf.app.views import Facts, problem_view
 from lgf.equation.system import System
 from lgf.errors import LgfError
-from lgf.report.equilibria import equilibria_of, isolated
 from lgf.report.figures import INTERVAL
 from lgf.report.run_view import run_view
-from lgf.report.vector_field import arrows_in_plane, has_field, plane_limits, planes
+from lgf.report.vector_field import arrows_in_plane, has_field, planes
 from lgf.runs.bands import Band, Bands
 from lgf.runs.equations import candidates_of
 from lgf.runs.request import Run
@@ -90,15 +89,11 @@ def curve_view(run: Run, number: int, experiment: int) -> Facts:
 
 def _planes(run: Run) -> list[Facts]:
     """The planes of the phase portrait: their limits, the arrows of the vector field, and the equilibria in them."""
-    pairs = planes(run)[:_PLANES]
-    rests = isolated(equilibria_of(run)) if pairs else ()
-    places = [(dict(zip(rest.variables, rest.state, strict=True)), rest.stable) for rest in rests]
     views = []
-    for x, y in pairs:
-        limits = plane_limits(run, x, y, rests)
-        arrows = arrows_in_plane(run, x, y, limits, _ARROWS) if has_field(run) else np.empty((0, 4))
-        at = [{"x": place[x], "y": place[y], "stable": stable} for place, stable in places]
-        views.append({"x": str(x), "y": str(y), "limits": limits, "arrows": arrows, "rests": at})
+    for plane in planes(run, _PLANES):
+        arrows = arrows_in_plane(run, plane, _ARROWS) if has_field(run) else np.empty((0, 4))
+        rests = [{"x": x, "y": y, "stable": rest.stable} for x, y, rest in plane.rests]
+        views.append({"x": str(plane.x), "y": str(plane.y), "limits": plane.limits, "arrows": arrows, "rests": rests})
     return views
 
 

@@ -5,10 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lgf.expression.frame import Variable
 from lgf.report.canvas import RunFigure, axis_label
-from lgf.report.equilibria import equilibria_of, isolated, solutions
-from lgf.report.vector_field import Limits, arrows_in_plane, has_field, plane_limits, planes, rates_in_plane
+from lgf.report.equilibria import solutions
+from lgf.report.vector_field import Plane, arrows_in_plane, has_field, planes, rates_in_plane
 from lgf.runs.request import Run
 from lgf.solver.equilibria import Equilibrium
 
@@ -18,28 +17,28 @@ _GRID, _ARROWS = 25, 15  # points of the vector field in each direction
 
 def phase_portrait(run: Run) -> Figure | None:
     """The portrait in every plane; None for one equation of first order."""
-    pairs = planes(run)
-    if not pairs:
+    drawn = planes(run)
+    if not drawn:
         return None
-    across = 1 if len(pairs) == 1 else 2 if len(pairs) in (2, 4) else 3
-    down = -(-len(pairs) // across)
+    across = 1 if len(drawn) == 1 else 2 if len(drawn) in (2, 4) else 3
+    down = -(-len(drawn) // across)
     width = 6.4 if across == 1 else 4.6 * across
     figure = RunFigure(figsize=(width, down * 4.4 + 0.5), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
-    rests = isolated(equilibria_of(run))
-    for plane, (x, y) in zip(axes, pairs, strict=False):
-        _plane(plane, run, x, y, rests)
-    for unused in axes[len(pairs) :]:
+    for part, plane in zip(axes, drawn, strict=False):
+        _plane(part, run, plane)
+    for unused in axes[len(drawn) :]:
         unused.set_axis_off()
+    legend = _legend(run, [rest for *_, rest in drawn[0].rests])
     figure.legend(
-        handles=_legend(run, rests), loc="outside upper center", ncols=3 if across == 1 else 6, fontsize=8,
-        frameon=False, handlelength=1.6,
+        handles=legend, loc="outside upper center", ncols=3 if across == 1 else 6, fontsize=8, frameon=False,
+        handlelength=1.6,
     )  # fmt: skip
     return figure
 
 
-def _plane(axes: Axes, run: Run, x: Variable, y: Variable, rests: tuple[Equilibrium, ...]) -> None:
-    solved = solutions(run)
+def _plane(axes: Axes, run: Run, plane: Plane) -> None:
+    (x, y, limits, rests), solved = plane, solutions(run)
     for trajectory in solved:
         axes.plot(trajectory[x], trajectory[y], color=_MODEL, linewidth=1.3, zorder=3)
         axes.plot(trajectory[x][:1], trajectory[y][:1], ">", color=_MODEL, markersize=5, zorder=4)
@@ -47,13 +46,11 @@ def _plane(axes: Axes, run: Run, x: Variable, y: Variable, rests: tuple[Equilibr
         across, up = observation.column(x), observation.column(y)
         if across is not None and up is not None:
             axes.plot(across, up, ".", color=_MEASURED, markersize=4, zorder=2)
-    limits = plane_limits(run, x, y, rests)
     if has_field(run):
-        _field(axes, run, x, y, limits)
-    for rest in rests:
-        at = dict(zip(rest.variables, rest.state, strict=True))
-        if all(low <= at[v] <= high for v, (low, high) in zip((x, y), limits, strict=True)):
-            axes.plot(at[x], at[y], "o", zorder=5, **_style(rest))
+        _field(axes, run, plane)
+    for *at, rest in rests:
+        if all(low <= place <= high for place, (low, high) in zip(at, limits, strict=True)):
+            axes.plot(*at, "o", zorder=5, **_style(rest))
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set_xlabel(axis_label(run, x), parse_math=False)
@@ -66,20 +63,20 @@ def _style(rest: Equilibrium) -> dict:
     return {"markersize": 7, "markerfacecolor": face, "markeredgecolor": "black", "linestyle": "none"}
 
 
-def _field(axes: Axes, run: Run, x: Variable, y: Variable, limits: Limits) -> None:
+def _field(axes: Axes, run: Run, plane: Plane) -> None:
     """Draws stream lines of the rates, or arrows where other variables matter too; those are at their mean."""
     if run.frame.dimension == 2:
-        across, up, u, v = rates_in_plane(run, x, y, limits, _GRID)
+        across, up, u, v = rates_in_plane(run, plane, _GRID)
         if np.any(np.abs(u) + np.abs(v) > 0):
             axes.streamplot(across, up, u, v, color=_FIELD, linewidth=0.7, arrowsize=0.8, density=1.1, zorder=1)
         return
-    arrows = arrows_in_plane(run, x, y, limits, _ARROWS)
+    arrows = arrows_in_plane(run, plane, _ARROWS)
     axes.quiver(
         *arrows.T, color=_FIELD, pivot="mid", units="width", scale=1.3 * _ARROWS, width=0.003, zorder=1
     )  # fmt: skip
 
 
-def _legend(run: Run, rests: tuple[Equilibrium, ...]) -> list[Line2D]:
+def _legend(run: Run, rests: list[Equilibrium]) -> list[Line2D]:
     handles = [
         Line2D([], [], color=_MODEL, marker=">", markersize=5, label="equation, from its start"),
         Line2D([], [], color=_MEASURED, marker=".", linestyle="none", label="measured"),

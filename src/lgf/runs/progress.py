@@ -94,11 +94,9 @@ class Reporter:
         if best is not None and best is not self._shown:
             self._shown = best
             self._improvements.append((event.seconds, best.loss**0.5))
-            self._facts["best"] = self._equation(best)
-        self._facts["front"] = [
-            {"complexity": c.complexity, "error": c.loss**0.5, "text": str(c.shown(self._request.problem))}
-            for c in event.front
-        ]
+            math = best.shown(self._request.problem).mathml()
+            self._facts["best"] = {**self._row(best), "math": math, "curves": self._curves(best)}
+        self._facts["front"] = [self._row(c) for c in event.front]
         self._write()
 
     def close(self, stage: str, sentence: str = "") -> None:
@@ -112,15 +110,9 @@ class Reporter:
         with suppress(LgfError):  # a full disk costs reports, not the search
             write_atomically(self._folder / PROGRESS, for_page(self._facts))
 
-    def _equation(self, candidate: Candidate) -> dict[str, Any]:
-        system = candidate.shown(self._request.problem)
-        return {
-            "text": str(system),
-            "math": system.mathml(),
-            "error": candidate.loss**0.5,
-            "complexity": candidate.complexity,
-            "curves": self._curves(candidate),
-        }
+    def _row(self, candidate: Candidate) -> dict[str, Any]:
+        text = str(candidate.shown(self._request.problem))
+        return {"complexity": candidate.complexity, "error": candidate.loss**0.5, "text": text}
 
     def _curves(self, candidate: Candidate) -> list[dict[str, Any]]:
         """The trajectory of the candidate for each experiment, at the measured variables."""
