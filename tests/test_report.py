@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from lgf.data import Knowledge, Problem
+from lgf.fit.sharing import Sharing, Varying
 from lgf.report.canvas import png
 from lgf.report.figures import figures
 from lgf.report.page import report, write_report
@@ -202,3 +203,14 @@ def test_every_list_of_a_view_holds_equations_of_the_view(decay):
     losses = [e.loss for e in view.front]
     assert losses == sorted(losses, reverse=True)
     assert [row["equation"] for row in view.prediction_rows] == [e.text for e in view.prediction_front]
+
+
+def test_an_equation_with_a_constant_that_varies_is_shown_as_it_was_fitted(duffing):
+    # in operator form all constants are divided by that of the input, and the table named constants of another form
+    fit = duffing.best.fit
+    fit = replace(fit, sharing=Sharing((Varying(0, fit.values[0], 0.1),)))
+    view = run_view(replace(duffing, best=replace(duffing.best, fit=fit), front=(), indistinguishable=()))
+    assert view.chosen.text.startswith("u'' = ")
+    assert [row["value"] for row in view.constant_rows] == list(fit.values)
+    assert [row["spread"] for row in view.constant_rows] == [0.1] + [None] * (len(fit.values) - 1)
+    assert view.chosen.label == f"{view.chosen.text}  ({view.chosen.constants[0].term} by experiment)"

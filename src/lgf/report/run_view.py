@@ -80,13 +80,16 @@ def run_view(run: Run) -> RunView:
     front, equal, prediction_front = (tuple(views[key_of(run, c)] for c in part) for part in lists)
     verdict, *notes = sentences.sentences(run)
     return RunView(
-        tuple(views.values()), views[key_of(run, run.best)], front, equal, prediction_front,
-        tuple(equation_view(run, c) for c in run.equivalents), run.system.python(), list(_starts(run)),
-        run.verdict.trust.value, run.verdict.reason.value, verdict, notes, sentences.summary(run),
-        sentences.stability(run), sentences.alternatives(run), sentences.knowledge(run), sentences.data(run),
-        sentences.search(run), dict(problem.units), ", ".join(problem.hidden), problem.n_samples, request.source,
-        request.notes, request.findings, request.start, asdict(request.settings), request.seed,
-        run.evaluations, run.seconds, run.interrupted, run.versions,
+        equations=tuple(views.values()), chosen=views[key_of(run, run.best)], front=front, equal=equal,
+        prediction_front=prediction_front, equivalents=tuple(equation_view(run, c) for c in run.equivalents),
+        python=run.system.python(), starts=list(_starts(run)), trust=run.verdict.trust.value,
+        reason=run.verdict.reason.value, verdict=verdict, notes=notes, summary=sentences.summary(run),
+        stability=sentences.stability(run), alternatives=sentences.alternatives(run),
+        knowledge=sentences.knowledge(run), data=sentences.data(run), search=sentences.search(run),
+        units=dict(problem.units), hidden=", ".join(problem.hidden), samples=problem.n_samples, source=request.source,
+        reading=request.notes, findings=request.findings, start=request.start, settings=asdict(request.settings),
+        seed=request.seed, evaluations=run.evaluations, seconds=run.seconds, interrupted=run.interrupted,
+        versions=run.versions,
     )  # fmt: skip
 
 
