@@ -19,7 +19,9 @@ from lgf.solver.kernels.machine import LANES, PROGRAM, WIDE, Program, execute
 from lgf.solver.kernels.slopes import (
     ACTIVE,
     DENSE,
+    DENSE_WEIGHTS,
     ERROR,
+    ERROR_WEIGHTS,
     LAST_ROOT,
     LAST_TIME,
     N_STAGES,
@@ -32,6 +34,7 @@ from lgf.solver.kernels.slopes import (
     TRIED,
     remember_root,
     slopes_of_stages,
+    weighted,
 )
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
@@ -96,16 +99,9 @@ def _step_factor(n, y, S, K, R, rtol, atol):
     """Write to S[ERROR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted)."""
     total = repeated(0.0)
     for d in range(n):
-        e = (
-            -71 / 57600 * load(K, 0, d, 0)
-            + 71 / 16695 * load(K, 2, d, 0)
-            - 71 / 1920 * load(K, 3, d, 0)
-            + 17253 / 339200 * load(K, 4, d, 0)
-            - 22 / 525 * load(K, 5, d, 0)
-            + 1 / 40 * load(K, 6, d, 0)
-        )
         old = absolute(load(y, d, 0))
         new = absolute(load(R, 1 + d, 0))
+        e = weighted(ERROR_WEIGHTS, 7, K, d)
         q = e * load(S, TRIED, 0) / (atol[d] + rtol * where(old > new, old, new))
         total = total + q * q
     store(S, 0.9 * exponential(-0.1 * logarithm(total / np.float64(n) + 1e-20)), ERROR, 0)
@@ -115,15 +111,7 @@ def _step_factor(n, y, S, K, R, rtol, atol):
 def _dense_coefficients(n, S, K):
     """Write the last coefficient of the dense output of every state to K[DENSE]."""
     for d in range(n):
-        dense = (
-            -12715105075 / 11282082432 * load(K, 0, d, 0)
-            + 87487479700 / 32700410799 * load(K, 2, d, 0)
-            - 10690763975 / 1880347072 * load(K, 3, d, 0)
-            + 701980252875 / 199316789632 * load(K, 4, d, 0)
-            - 1453857185 / 822651844 * load(K, 5, d, 0)
-            + 69997945 / 29380423 * load(K, 6, d, 0)
-        )
-        store(K, load(S, TRIED, 0) * dense, DENSE, d, 0)
+        store(K, load(S, TRIED, 0) * weighted(DENSE_WEIGHTS, 7, K, d), DENSE, d, 0)
 
 
 @njit(**INNER)
