@@ -11,5 +11,6 @@ LINKED = KERNEL | {"no_cfunc_wrapper": False}  # called from Python, and by kern
 INNER_ONLY = {"no_cpython_wrapper": True}  # called by kernels only: a call from Python would crash
 INNER = KERNEL | INNER_ONLY
 INLINED = INNER | {"inline": "always"}  # so small that a call takes as long as the function
+BORROWED = {"_nrt": False}  # allocates nothing, so references to arrays need not be counted: half the time of a step
 FAST = {"contract", "nsz", "arcp"}  # safe for NaN, infinity and the order of sums
 FASTEST = FAST | {"reassoc"}

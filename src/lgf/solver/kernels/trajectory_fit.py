@@ -11,11 +11,10 @@ from numba import boolean, float64, int64, types
 
 from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.integrator import FLOW, OK, Options, Workspace, solve_lanes
+from lgf.solver.kernels.integrator import FLOW, OK, Options, Workspace, make_workspace, solve_lanes
 from lgf.solver.kernels.lanes import load, repeated, store, where
 from lgf.solver.kernels.linear import damped_solve
-from lgf.solver.kernels.machine import LANES, WIDE
-from lgf.solver.kernels.slopes import N_STAGES, N_WORK
+from lgf.solver.kernels.machine import LANES
 
 _STEP = 1e-6  # of difference quotients, relative
 LARGEST = 1e8  # of an unknown, unless its own limits are wider
@@ -84,20 +83,15 @@ class Memory(NamedTuple):
     worst: np.ndarray  # [lane] the status of the experiment that ended worst
 
 
+_workspace = njit(**INNER)(make_workspace)
+
+
 @njit(**KERNEL)
 def make_memory(flow, p, longest):
     """Fresh memory for samples up to `longest` per experiment."""
     columns = flow.n + flow.rates.shape[0]
     return Memory(
-        Workspace(
-            np.zeros((flow.program.n_registers, LANES)),
-            np.zeros((flow.program.n_registers, WIDE)),
-            np.zeros((N_WORK, LANES)),
-            np.zeros((N_STAGES, flow.n, LANES)),
-            np.zeros((longest, columns, LANES)),
-            np.zeros(LANES, np.int64),
-            np.zeros(LANES, np.int64),
-        ),
+        _workspace(flow, longest),
         np.zeros((flow.n, LANES)),
         np.zeros((p, LANES)),
         np.zeros((columns, LANES)),
