@@ -11,7 +11,7 @@ import numpy as np
 from numba import boolean, float64, int64, types
 
 from lgf.compilation import linked, njit
-from lgf.solver.kernels import BORROWED, FAST, INLINED, INNER, LINKED
+from lgf.solver.kernels import FAST, INLINED, INNER, LINKED
 from lgf.solver.kernels.elementary import exponential, logarithm
 from lgf.solver.kernels.input_jumps import jump_width, next_break
 from lgf.solver.kernels.lanes import absolute, load, repeated, store, where
@@ -95,7 +95,7 @@ def make_workspace(flow: Flow, samples: int) -> Workspace:
     )
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _begin(flow, constants, n_active, together, y, t, options, first_step, work):
     """Put the constants and the initial states into the registers, and the lanes at the start."""
     R, S, n = work.R, work.S, flow.n
@@ -120,7 +120,7 @@ def _begin(flow, constants, n_active, together, y, t, options, first_step, work)
         store(work.Y, load(y, d, 0), 0, d, 0)
 
 
-@njit(**INNER | BORROWED)
+@njit(**INNER)
 def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
     """Whether the slopes at the start are not finite (0/0, say): all lanes then move a hair into the window."""
     finite = True
@@ -139,7 +139,7 @@ def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
     return True
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _choose_steps(end, together, table, crossing, S):
     """Write the length of the next step of every lane to S[TRIED]; it goes to the end or the next jump at most."""
     step, left = load(S, STEP, 0), end - load(S, TIME, 0)
@@ -151,7 +151,7 @@ def _choose_steps(end, together, table, crossing, S):
                 S[TRIED, k] = min(S[TRIED, k], left)
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _compare(n, y, S, K, R, rtol, atol):
     """Write to S[FACTOR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted).
 
@@ -168,7 +168,7 @@ def _compare(n, y, S, K, R, rtol, atol):
     store(S, 0.9 * exponential(-0.1 * logarithm(total / np.float64(n) + 1e-20)), FACTOR, 0)
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _judge(together, crossing, largest_step, S):
     """Write to S[ACCEPTED] whether (1.0) the step of each lane is accepted, and to S[STEP] the length of its next."""
     if together > 1:
@@ -187,7 +187,7 @@ def _judge(together, crossing, largest_step, S):
     store(S, where(accepted > 0.5, grown, shrunk), STEP, 0)
 
 
-@njit(**INLINED | BORROWED)
+@njit(**INLINED)
 def _interpolated(x, h, old, new, slope, next_slope, dense):
     """The state at the share x of a step of length h, from what it is at the ends; numbers or lanes."""
     rises = new - old
@@ -196,7 +196,7 @@ def _interpolated(x, h, old, new, slope, next_slope, dense):
     return old + x * (rises + (1.0 - x) * (bends + x * (turns + (1.0 - x) * dense)))
 
 
-@njit(**INLINED | BORROWED)
+@njit(**INLINED)
 def _write_samples(first, together, n, t, close, begin, y, S, K, R, Y):
     """Write the samples from `begin` on that the step of one lane, or of all together, covers; returns the next one."""
     h, before = S[TRIED, first], S[TIME, first]
@@ -219,7 +219,7 @@ def _write_samples(first, together, n, t, close, begin, y, S, K, R, Y):
     return beyond
 
 
-@njit(**INLINED | BORROWED)
+@njit(**INLINED)
 def _blew_up(n, R, limit, k):
     """Whether a state of lane k exceeds its limit or is not finite at the end of the step."""
     beyond = False
@@ -228,7 +228,7 @@ def _blew_up(n, R, limit, k):
     return beyond
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _finish(together, n, t, close, smallest, limit, y, S, K, R, Y, reached, status):
     """Write the samples that accepted steps cover, and the status of lanes that end; returns how many go on.
 
@@ -258,7 +258,7 @@ def _finish(together, n, t, close, smallest, limit, y, S, K, R, Y, reached, stat
     return active
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _advance(n, degree, y, S, K, R):
     """Move the lanes whose step is accepted to its end."""
     accepted = load(S, ACCEPTED, 0) > 0.5
@@ -273,7 +273,7 @@ def _advance(n, degree, y, S, K, R):
                 remember_root(S, K, n, k, S[TIME, k])
 
 
-@njit(**LINKED | BORROWED, fastmath=FAST)
+@njit(**LINKED, fastmath=FAST)
 def integrate(flow, constants, n_active, y, t, table, options, shared, with_highest, work):
     """Solve for all lanes; the trajectories go to work.Y, the return value is the number of steps tried.
 
@@ -312,7 +312,7 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     return steps
 
 
-@njit(**INNER | BORROWED)
+@njit(**INNER)
 def _furthest(n_active, reached):
     """The most samples that a lane has reached."""
     furthest = 0
@@ -321,7 +321,7 @@ def _furthest(n_active, reached):
     return furthest
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _explicit_highest_derivatives(flow, n_active, t, table, p, work):
     """Write the highest derivative of each state at the samples that were reached to Y[:, n:], several at a time."""
     W, Y, n = work.W, work.Y, flow.n
@@ -344,7 +344,7 @@ def _explicit_highest_derivatives(flow, n_active, t, table, p, work):
                 store(Y, load(W, output, s * LANES), first + s, n + j, 0)
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _highest_derivatives(flow, n_active, t, table, options, work):
     """The same for an implicit equation, sample by sample."""
     R, S, K, Y, n = work.R, work.S, work.K, work.Y, flow.n

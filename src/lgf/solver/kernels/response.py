@@ -8,7 +8,7 @@ import numpy as np
 from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, KERNEL
 from lgf.solver.kernels.lanes import LANES, load, repeated, store
-from lgf.solver.kernels.machine import BLOCK, NO_TABLE, WIDE, execute
+from lgf.solver.kernels.machine import BLOCK, WIDE, run, set_samples
 
 
 @njit(**KERNEL, fastmath=FASTEST)
@@ -66,7 +66,6 @@ def add_products(
     The responses of a block of columns stay in the processor's cache; all of them would not.
     """
     N, n, K = t.shape[0], transition.shape[1], own.shape[1]
-    n_columns, at = columns.shape[0], programs.constants_at
     R = np.zeros((programs.n_registers, WIDE))
     along = np.zeros((N, BLOCK))
     y = np.zeros((n, LANES))
@@ -77,29 +76,9 @@ def add_products(
     for block in range(0, owner.shape[0], BLOCK):
         count = min(BLOCK, owner.shape[0] - block)
         for first in range(0, N, WIDE):
-            width = min(WIDE, N - first)
-            for k in range(width):
-                R[0, k] = t[first + k]
-            for d in range(n_columns):
-                for k in range(width):
-                    R[1 + d, k] = columns[d, first + k]
-            for d in range(inputs.shape[0]):
-                for k in range(width):
-                    R[1 + n_columns + d, k] = inputs[d, first + k]
+            width = set_samples(R, t, columns, inputs, first)
             for k in range(count):
-                program = owner[block + k]
-                p = programs.p[program]
-                for j in range(p):
-                    value = x[block + k, j]
-                    for i in range(WIDE):
-                        R[at + j, i] = value
-                for j in range(programs.literal_first[program], programs.literal_first[program + 1]):
-                    value = programs.literals[j]
-                    register = at + p + j - programs.literal_first[program]
-                    for i in range(WIDE):
-                        R[register, i] = value
-                execute(programs.code[programs.code_first[program] : programs.code_first[program + 1]], R, NO_TABLE)
-                o = np.uint64(programs.outputs[program])
+                o = run(programs, owner[block + k], x[block + k], R)
                 fine = True
                 for i in range(width):
                     fine &= abs(R[o, i]) < largest

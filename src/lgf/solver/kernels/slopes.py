@@ -9,7 +9,7 @@ import numpy as np
 from numba import float64, int32, int64, types
 
 from lgf.compilation import linked, njit
-from lgf.solver.kernels import BORROWED, FAST, INLINED, INNER, INNER_ONLY, LINKED
+from lgf.solver.kernels import FAST, INLINED, INNER, INNER_ONLY, LINKED
 from lgf.solver.kernels.lanes import load, store
 from lgf.solver.kernels.machine import LANES, execute_lanes
 
@@ -43,7 +43,7 @@ DENSE_WEIGHTS = np.array(
 )  # fmt: skip
 
 
-@njit(**LINKED | INNER_ONLY | BORROWED, fastmath=FAST)
+@njit(**LINKED | INNER_ONLY, fastmath=FAST)
 def slopes(code, outputs, degree, n, y, R, table, S, K, first, beyond):
     """Write the derivative of every state of every lane to K[stage] for the stages first .. beyond - 1 of a step.
 
@@ -55,7 +55,7 @@ def slopes(code, outputs, degree, n, y, R, table, S, K, first, beyond):
         _slopes_of_stage(code, outputs, degree, n, R, table, S, K, stage)
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _slopes_of_stage(code, outputs, degree, n, R, table, S, K, stage):
     """Write the derivative of every state at what R holds to K[stage].
 
@@ -87,7 +87,7 @@ SLOPES = types.none(
 slopes_of_stages = linked(slopes, SLOPES)
 
 
-@njit(**INNER | BORROWED)
+@njit(**INNER)
 def _polynomial_root(R, outputs, degree, k, guess):
     """The root next to the guess of the polynomial whose coefficients stand in the output registers of lane k."""
     if degree == 2:
@@ -122,7 +122,7 @@ def _polynomial_root(R, outputs, degree, k, guess):
     return np.nan
 
 
-@njit(**INNER | BORROWED)
+@njit(**INNER)
 def _newton(out, n, R, S, K, stage, beside):
     """Half an iteration of Newton's method on the highest derivative, in all lanes; whether all have settled."""
     top = n + 1
@@ -145,7 +145,7 @@ def _newton(out, n, R, S, K, stage, beside):
     return settled
 
 
-@njit(**INLINED | BORROWED)
+@njit(**INLINED)
 def weighted(weights, stages, K, d):
     """The weighted sum of the slopes of state d at the first stages."""
     total = weights[0] * load(K, 0, d, 0)
@@ -154,7 +154,7 @@ def weighted(weights, stages, K, d):
     return total
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _stage_state(s, n, y, S, K, R):
     """Put time and states of stage s into the registers."""
     h = load(S, TRIED, 0)
@@ -163,7 +163,7 @@ def _stage_state(s, n, y, S, K, R):
         store(R, load(y, d, 0) + h * weighted(_STAGES[s], s, K, d), 1 + d, 0)
 
 
-@njit(**INNER | BORROWED, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def remember_root(S, K, n, k, time):
     """Keep the highest derivative at an accepted time, and its slope, for the next guess of the branch."""
     w = K[0, n - 1, k]
