@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.choosing import benchmark_of
 from benchmarks.problems import NamedProblem, problems
 from lgf.equation.complexity import complexity
-from lgf.expression.parse import read_equation, read_expression
+from lgf.expression.parse import read_equations, read_expression
 from lgf.expression.tree import signal, substitute
 
 HERE = Path(__file__).parent
@@ -62,7 +62,7 @@ def stated_errors(method: str) -> dict[str, list[float]]:
 
 def true_complexity(problem: NamedProblem) -> int:
     """The paper's complexity of the true equation as written, forcing included."""
-    left, right = read_equation(problem.equation)
+    ((left, right),) = read_equations(problem.equation)
     inputs = {signal(name): read_expression(formula) for name, formula in problem.formulas.items()}
     return complexity(substitute(left, inputs), substitute(right, inputs))
 

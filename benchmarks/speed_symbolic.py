@@ -9,7 +9,7 @@ from collections.abc import Callable
 from lgf.equation.complexity import node_count
 from lgf.equation.structure import structure
 from lgf.expression.canonical import canonical
-from lgf.expression.parse import read_equation, read_expression
+from lgf.expression.parse import read_equations, read_expression
 from lgf.language.sentences import grammar_frame, skeleton_of
 
 SENTENCES = (
@@ -44,7 +44,7 @@ def measure() -> dict[str, float]:
     """Microseconds per sentence for each step of the symbolic layer, and milliseconds for its import."""
     rounds = 50
     trees = [read_expression(s) for s in SENTENCES]
-    sides = [read_equation(f"{s} = F") for s in SENTENCES]
+    sides = [read_equations(f"{s} = F")[0] for s in SENTENCES]
     frame = grammar_frame(3, False)
     per_sentence = 1e6 / (rounds * len(SENTENCES))
     return {

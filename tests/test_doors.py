@@ -14,7 +14,7 @@ from benchmarks.fuzzing.doors import Door, make_doors
 from benchmarks.fuzzing.watching import Watch
 
 from lgf.errors import LgfError
-from lgf.expression.parse import ReadingError, read_equation
+from lgf.expression.parse import ReadingError, read_equations
 from lgf.grammar import Grammar, GrammarError, Rule, read_grammar
 from lgf.grammar.tables import NEVER, tables
 from lgf.language.sentences import NoEquation, grammar_frame, skeleton_of
@@ -142,7 +142,7 @@ def test_what_the_canonical_form_cannot_do_in_time_is_not_read(inner):
     for _ in range(20):
         text = inner.format(text)
     with pytest.raises(ReadingError, match="deep"):
-        read_equation(f"u' = {text}")
+        read_equations(f"u' = {text}")
     with pytest.raises(NoEquation) as caught:
         skeleton_of("explicit", text, grammar_frame(1, False))
     assert caught.value.reason == "unreadable"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lgf.equation.structure import open_constants, structure
 from lgf.expression.numeric import evaluate
-from lgf.expression.parse import read_equation
+from lgf.expression.parse import read_equations
 from lgf.expression.print import plain
 from lgf.expression.tree import signal
 
@@ -43,7 +43,7 @@ POINTS = {
     ],
 )
 def test_the_same_structure(one, other):
-    assert structure(*read_equation(one)) == structure(*read_equation(other))
+    assert structure(*read_equations(one)[0]) == structure(*read_equations(other)[0])
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_same_structure(one, other):
     ],
 )
 def test_different_structures(one, other):
-    assert structure(*read_equation(one)) != structure(*read_equation(other))
+    assert structure(*read_equations(one)[0]) != structure(*read_equations(other)[0])
 
 
 TERMS = st.sampled_from(
@@ -85,12 +85,12 @@ TERMS = st.sampled_from(
     st.lists(TERMS, min_size=1, max_size=4), st.integers(0, 4), st.sampled_from(["2", "-1", "C", "u", "1/t", "u'^2"])
 )
 def test_structure_of_random_equations_does_not_depend_on_how_they_are_written(terms, cut, factor):
-    key = structure(*read_equation("u'' = " + " + ".join(terms)))
+    key = structure(*read_equations("u'' = " + " + ".join(terms))[0])
     left, right = ["u''", *terms[:cut]], terms[cut:] or ["0"]
     moved = f"({factor})*({' + '.join(left)}) = ({factor})*({' - '.join(right)})"
-    assert structure(*read_equation(moved)) == key
-    assert structure(*read_equation(" + ".join(reversed(left)) + " = " + " - ".join(right))) == key
-    assert structure(*read_equation(key)) == key
+    assert structure(*read_equations(moved)[0]) == key
+    assert structure(*read_equations(" + ".join(reversed(left)) + " = " + " - ".join(right))[0]) == key
+    assert structure(*read_equations(key)[0]) == key
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_structure_of_random_equations_does_not_depend_on_how_they_are_written(t
     ],
 )
 def test_opening_the_constants(text, skeleton):
-    left, right, values = open_constants(*read_equation(text))
+    left, right, values = open_constants(*read_equations(text)[0])
     assert f"{plain(left, ['C'] * len(values))} = {plain(right, ['C'] * len(values))}" == skeleton
 
 
@@ -122,7 +122,7 @@ def test_opening_the_constants(text, skeleton):
     ],
 )
 def test_opened_equations_have_a_proportional_residual(text):
-    left, right = read_equation(text)
+    left, right = read_equations(text)[0]
     opened_left, opened_right, values = open_constants(left, right)
     ratio = evaluate(left - right, POINTS) / evaluate(opened_left - opened_right, POINTS, values)
     assert np.allclose(ratio, ratio[0], rtol=1e-9)
@@ -131,4 +131,4 @@ def test_opened_equations_have_a_proportional_residual(text):
 
 def test_an_open_constant_cannot_be_opened():
     with pytest.raises(ValueError, match="open constant C already"):
-        open_constants(*read_equation("u' = C*u"))
+        open_constants(*read_equations("u' = C*u")[0])

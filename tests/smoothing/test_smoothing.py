@@ -13,7 +13,7 @@ from lgf.expression.frame import Frame, Variable
 from lgf.smoothing import gaussian_process as gp
 from lgf.smoothing import perceptron, whittaker
 from lgf.smoothing.complete import complete
-from lgf.smoothing.least_motion import least_motion
+from lgf.smoothing.drift import least_motion
 from lgf.smoothing.rows import Rows, rows_of
 from lgf.solver.forcing import Forcing
 from lgf.solver.trajectory import relative_l2

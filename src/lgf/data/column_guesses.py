@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lgf.data.levels import jumps_between_levels
 from lgf.data.noise import is_noise_alone
 from lgf.data.observation import LEAST_SAMPLES
 from lgf.data.table import Table
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import MOST_STATES
+from lgf.solver.forcing import Forcing
 
 _KNOWN_NAMES = {
     "time": "t time times zeit temps tiempo timestamp date datetime",
@@ -26,6 +26,8 @@ _KNOWN_NAMES = {
 _ROW_NAMES = frozenset({"rownames", "row names", "row_names", "row.names", "unnamed: 0"})  # whatever they hold
 _WELL = re.compile(r"[a-p](0?[1-9]|1[0-9]|2[0-4])")  # of plates with up to 384 wells
 NAMES = {role: frozenset(names.split()) for role, names in _KNOWN_NAMES.items()}
+_ENOUGH = 20  # samples of a column that steps
+_FEW_LEVELS = 3  # of which each is beside any other, up to one: more that change one by one are those of rounding
 
 
 def is_called(name: str, what: str) -> bool:
@@ -213,3 +215,22 @@ def has_one_value(column: np.ndarray) -> bool:
 def _parts(table: Table, position: int, experiment: Sequence[int]) -> list[np.ndarray]:
     """The values of a column, experiment by experiment."""
     return [table.columns[position][rows] for rows in table.groups(experiment).values()]
+
+
+def jumps_between_levels(parts: Sequence[np.ndarray]) -> bool:
+    """Whether a column changes by steps in every experiment in which it changes; False for a rounded curve.
+
+    >>> steps, curve = np.repeat([0.0, 1.0, 0.5], 10), np.linspace(0.0, 1.0, 30)
+    >>> jumps_between_levels([steps]), jumps_between_levels([curve]), jumps_between_levels([np.round(curve, 1)])
+    (True, False, False)
+    """
+    parts = [part[~np.isnan(part)] for part in parts]
+    parts = [part for part in parts if len(part)]
+    if sum(map(len, parts)) < _ENOUGH:
+        return False
+    levels = np.unique(np.concatenate(parts))
+    changes = [np.abs(np.diff(np.searchsorted(levels, part))) for part in parts]
+    if len(levels) > _FEW_LEVELS and max(max(change, default=0) for change in changes) <= 1:
+        return False
+    changing = [part for part in parts if np.ptp(part) > 0.0]
+    return all(Forcing(samples=np.column_stack([np.arange(len(part)), part])).has_steps for part in changing)

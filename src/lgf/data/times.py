@@ -1,11 +1,12 @@
-"""Times of a table as numbers: plain numbers, clocks such as 0:03:00, and dates in the ways that people write them."""
+"""Times of a table as numbers: plain numbers, clocks such as 0:03:00 or 930, 940, 1000, and dates as people write."""
 
 import math
 import re
 
 import numpy as np
 
-from lgf.data.clock_numbers import clock_column, day_beside_clock
+from lgf.data.column_guesses import NAMES
+from lgf.data.column_variables import plain_name
 from lgf.data.dates import compact_dates, not_a_time, read_dates
 from lgf.data.table import Table
 from lgf.equation.units import SCALE, dimension, read_unit
@@ -20,6 +21,9 @@ _LATE, _EARLY = 18 * 3600.0, 6 * 3600.0  # seconds of a day: from after the one 
 _UNIX = (1e9, 2.5e9)  # seconds since 1970, of the years 2001 to 2049
 _UNITS = {"year": 365.25 * 86_400.0, "day": 86_400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 _ABOUT = 0.99  # of a unit: a year of 365 days is one
+_DAYS = frozenset({"day", "days", "date", "doy", "yday"})
+_HOURS, _GAPS = 3, 0.1  # full hours that are crossed at least; the share of them in which samples may be missing
+_MINUTES = 24 * 60  # of a day
 
 
 def days_and_clock(table: Table, position: int, free: list[int]) -> tuple[int, int] | None:
@@ -183,3 +187,47 @@ def _seconds_of_numbers(t: np.ndarray) -> tuple[np.ndarray | None, str]:
         if len(present) and scale * _UNIX[0] < np.min(present) and np.max(present) < scale * _UNIX[1]:
             return (t - np.min(present)) / scale, f"{unit} since 1970"
     return None, ""
+
+
+def clock_column(table: Table, position: int) -> np.ndarray | None:
+    """The seconds of the day of a column such as 930, 940, 1000; None if it has a unit or holds other numbers."""
+    has_unit = re.search(r"[\[(]", table.names[position]) is not None
+    if not table.is_numeric(position) or has_unit or plain_name(table.names[position]) in NAMES["unit of time"]:
+        return None
+    return clock_seconds(table.columns[position])
+
+
+def clock_seconds(numbers: np.ndarray) -> np.ndarray | None:
+    """The seconds of the day of numbers such as 930, 940, 1000; None if they may as well be other numbers.
+
+    Minutes are below 60, and at several full hours, nearly at all of them, the numbers jump by 40 more than usual.
+
+    >>> minutes = np.arange(570, 790, 10)
+    >>> clock_seconds(100.0 * (minutes // 60) + minutes % 60)[:4].tolist(), clock_seconds(np.arange(0.0, 500.0, 10.0))
+    ([34200.0, 34800.0, 35400.0, 36000.0], None)
+    """
+    if len(numbers) < 2 or not np.all((numbers == np.round(numbers)) & (numbers >= 0) & (numbers < 2400)):
+        return None
+    hours, minutes = np.divmod(numbers, 100)
+    if np.any(minutes >= 60):
+        return None
+    steps = np.diff(60 * hours + minutes) % _MINUTES
+    usual, crossed = np.median(steps), np.diff(hours) != 0
+    n_crossed, n_even = np.count_nonzero(crossed), np.count_nonzero(crossed & (steps == usual))
+    several = n_even >= _HOURS and n_crossed - n_even <= _GAPS * n_crossed
+    # Every hour, on the hour, may be every hundred of anything.
+    return 3600 * hours + 60 * minutes if several and 0 < usual < 60 else None
+
+
+def day_beside_clock(table: Table, position: int, free: list[int]) -> tuple[int, int] | None:
+    """(column of whole days by its name, column of such times of day), of which `position` is one; None if not so."""
+    days = [k for k in (position, *free) if plain_name(table.names[k]) in _DAYS and _is_whole(table, k)]
+    clocks = [position] if position not in days else [k for k in free if clock_column(table, k) is not None]
+    if not days or not clocks or clock_column(table, clocks[0]) is None:
+        return None
+    return (position if position in days else days[0]), clocks[0]
+
+
+def _is_whole(table: Table, position: int) -> bool:
+    column = table.columns[position]
+    return table.is_numeric(position) and bool(np.all(column == np.round(column)))

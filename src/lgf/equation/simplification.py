@@ -17,19 +17,13 @@ from lgf.expression.tree import ONE, ZERO, Expression, rebuild, summands
 class SimplifySettings:
     """Thresholds below which a summand or a factor is negligible.
 
-    The paper (relative=False) removes a summand whose squares sum to less than `summand` over the data, and a factor
-    whose absolute deviations from 1 sum to less than `factor`. These sums depend on units and on the number of samples.
-    relative=True compares the root mean square of a summand with that of the largest one beside it, and takes the mean
-    deviation of a factor; fitted constants stay.
+    The root mean square of a summand is compared with that of the largest one beside it, and the mean absolute
+    deviation of a factor with 1; fitted constants stay. The paper compares sums over the data, which depend on units
+    and on the number of samples.
     """
 
     summand: float = 1e-2
     factor: float = 1e-2
-    factors: bool = True
-    relative: bool = True
-
-
-PAPER = SimplifySettings(relative=False)
 
 
 def simplify(
@@ -47,8 +41,7 @@ def simplify(
     def values_of(e: Expression) -> NDArray[np.float64]:
         return evaluate(e, environment, system.values)
 
-    size = np.broadcast_shapes(*(np.shape(v) for v in environment.values()))
-    prune = _Pruner(settings, values_of, int(np.prod(size)))
+    prune = _Pruner(settings, values_of)
     highest = [variable.symbol for variable in skeleton.frame.highest]
     pruned = [prune.equation(*pair, symbol) for pair, symbol in zip(skeleton.sides, highest, strict=True)]
     if tuple(pruned) == skeleton.sides:
@@ -70,7 +63,6 @@ def _rms(values: NDArray[np.float64]) -> float:
 class _Pruner:
     settings: SimplifySettings
     values_of: Callable[[Expression], NDArray[np.float64]]
-    n_samples: int
 
     def equation(self, left: Expression, right: Expression, highest: Expression) -> tuple[Expression, Expression]:
         """Both sides, pruned as far as the highest derivative stays."""
@@ -100,20 +92,16 @@ class _Pruner:
             args = tuple(a for a in args if not self.negligible(a, largest))
             if not args:
                 return ZERO
-        elif e.head == "*" and self.settings.factors:
+        elif e.head == "*":
             args = tuple(a for a in args if not self.is_one(a))
             if not args:
                 return ONE
         return rebuild(e.head, tuple(self.inside(a) for a in args))
 
     def negligible(self, summand: Expression, largest: float) -> bool:
-        rms = _rms(self.values_of(summand))
-        if self.settings.relative:
-            return rms < self.settings.summand * largest
-        return rms**2 * self.n_samples < self.settings.summand
+        return _rms(self.values_of(summand)) < self.settings.summand * largest
 
     def is_one(self, factor: Expression) -> bool:
-        if self.settings.relative and factor.head in ("constant", "number"):
+        if factor.head in ("constant", "number"):
             return False
-        deviation = float(np.mean(np.abs(self.values_of(factor) - 1.0)))
-        return deviation * (1 if self.settings.relative else self.n_samples) < self.settings.factor
+        return float(np.mean(np.abs(self.values_of(factor) - 1.0))) < self.settings.factor

@@ -64,17 +64,8 @@ class _Token(NamedTuple):
 def read_expression(text: str, frame: Frame | None = None) -> Expression:
     """The expression in the text."""
     if "=" in text:
-        raise ReadingError("an expression has no '='; for an equation use read_equation", text, text.index("="))
+        raise ReadingError("an expression has no '='; for equations use read_equations", text, text.index("="))
     return _Reader(text, frame).read(0, len(text))
-
-
-def read_equation(text: str, frame: Frame | None = None) -> tuple[Expression, Expression]:
-    """The left and right side of one equation; a text without `=` is a residual, with right side 0."""
-    first, *others = read_equations(text, frame)
-    if others:
-        end = re.search(r"[^;\s]\s*?[;\n]", text)
-        raise ReadingError("a second equation; read_equations reads several", text, end.end() - 1 if end else 0)
-    return first
 
 
 def read_equations(text: str, frame: Frame | None = None) -> tuple[tuple[Expression, Expression], ...]:

@@ -1,6 +1,6 @@
 """Completion of a record: every state and its derivatives at the sample times, from the measured columns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from lgf.data.noise import rough_noise
 from lgf.data.observation import Observation
 from lgf.errors import LgfError, quoted
 from lgf.expression.frame import Frame, Variable
-from lgf.smoothing.drift import without_drift
+from lgf.smoothing.drift import Curve, least_motion, without_drift
 from lgf.smoothing.gaussian_process import CLOCKS, MOST_ROWS, GaussianProcess, fit_gaussian_process
 from lgf.smoothing.rows import Rows, rows_of
 from lgf.solver.forcing import Forcing
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 # Splines and the network are imported where they are used: most records need neither, and SciPy's take long.
 METHODS = ("auto", "gp", "whittaker", "mlp")
 _MOST_SAMPLES = 5000  # for the network
-
-Curve = Callable[[np.ndarray, int], np.ndarray]
-"""(times, k) -> the k-th derivative of the state at these times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +142,6 @@ def _smooth_by_network(rows: Rows) -> _Smooth:
         raise LgfError(f"mlp takes 5 to {_MOST_SAMPLES} samples but there are {len(first.t)}; use auto or whittaker.")
     curve = _integrated(fit_perceptron(first.t, first.y - level, first.weight), level, rows)
     if rows.lead > 0:
-        from lgf.smoothing.least_motion import least_motion
-
         given = set(rows.derivative[rows.group < 0].tolist())
         known = next(k for k in range(rows.lead + 1) if k == rows.lead or k not in given)
         curve = least_motion(curve, first.t, first.y, rows.lead, known)

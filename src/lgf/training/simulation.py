@@ -14,9 +14,8 @@ import numpy as np
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import Expression, T, is_input
 from lgf.solver.constant_roles import Role
-from lgf.solver.kernels.integrator import Options, Workspace, integrate
+from lgf.solver.kernels.integrator import Options, integrate, make_workspace
 from lgf.solver.kernels.machine import LANES, NO_TABLE, WIDE, evaluate_lanes
-from lgf.solver.kernels.slopes import N_STAGES, N_WORK
 from lgf.solver.program import CompiledSkeleton
 
 POINTS = 385
@@ -258,28 +257,13 @@ def _solve(
         0.0, 0.0,
     )  # fmt: skip
     table = _table(picture) if compiled.frame.inputs else NO_TABLE
-    work = _workspace(order, flow.program.n_registers)
-    work.Y.fill(np.nan)
+    work = make_workspace(flow, POINTS)
     integrate(
         flow, constants, LANES, starts.copy(), picture.start + picture.window * _TAU, table, options, False, True, work
     )
     values = work.Y
     values[:, :, (work.status != 0) | (work.reached < POINTS)] = np.nan
     return values
-
-
-@lru_cache(maxsize=64)
-def _workspace(order: int, registers: int) -> Workspace:
-    """Memory that every solve of this size uses again."""
-    return Workspace(
-        np.zeros((registers, LANES)),
-        np.zeros((registers, WIDE)),
-        np.zeros((N_WORK, LANES)),
-        np.zeros((N_STAGES, order, LANES)),
-        np.zeros((POINTS, order + 1, LANES)),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES, np.int64),
-    )
 
 
 def _table(picture: _Picture) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import INLINED, INNER, KERNEL
+from lgf.solver.kernels import ALLOCATES, INLINED, KERNEL
 from lgf.solver.kernels.column_span import Columns, empty_span, gains, make_span, multiply, product, want
 from lgf.solver.kernels.term_sets import empty_pool, insert, place_of, push
 
@@ -64,7 +64,7 @@ class _Room(NamedTuple):
     touched: np.ndarray  # int64, places of the pool that were added or improved
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def _empty_room(n_terms, options):
     return _Room(
         np.zeros(options.depth + 1, np.int64), np.zeros(n_terms), np.zeros(n_terms, np.int64), np.zeros(n_terms),
@@ -109,7 +109,7 @@ def _extend(columns, options, count_cost, pool, span, room, rss, size, key, cost
     return n_touched
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def _grow(columns, count_cost, options, pool, span, room):
     """Fill the pool with sets of more and more columns, the best of each set of terms."""
     chosen = room.chosen
@@ -151,7 +151,7 @@ def _grow(columns, count_cost, options, pool, span, room):
             break
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def _exchange(columns, count_cost, options, pool, span, room):
     """Drop each term of the best sets of the pool, and extend what is left, in two rounds."""
     n_rows = columns.rows.shape[1]
@@ -190,7 +190,7 @@ def _exchange(columns, count_cost, options, pool, span, room):
                 _extend(columns, options, count_cost, pool, span, room, rss, size, key, cost, options.swap_branches, 0)
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def _list(pool, options, problem, out):
     """Write the shortest sets of the pool, of equal ones the first, to out."""
     columns, size, length = out.columns[problem], out.size[problem], out.length[problem]

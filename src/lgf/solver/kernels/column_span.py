@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import FASTEST, INLINED, INNER
+from lgf.solver.kernels import ALLOCATES, FASTEST, INLINED, INNER
 
 _SMALLEST = 1e-5  # part of a column outside the span of a set, below which it adds nothing
 _SMALLEST_TANGENT = 1e-4
@@ -42,7 +42,7 @@ class Span(NamedTuple):
     product: np.ndarray  # [pair] of a column and its tangent
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def empty_span(choices, options):
     """Room for the span of a set of so many columns."""
     M, n_columns = choices.rows.shape[1], choices.term.shape[0]

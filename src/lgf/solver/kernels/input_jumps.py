@@ -3,10 +3,10 @@
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import INNER_ONLY
+from lgf.solver.kernels import INNER
 
 
-@njit(**INNER_ONLY)
+@njit(**INNER)
 def jump_width(table):
     """The longest step that only crosses a jump of a held input; 0 if no input is held. See `execute` for the table."""
     width = 0.0
@@ -16,14 +16,14 @@ def jump_width(table):
     return width
 
 
-@njit(**INNER_ONLY)
+@njit(**INNER)
 def _beside_jump(table, i):
     """How near to a jump of input i a step ends: at a time that differs from it, however late the times are."""
     end = table[i, 0] + table[i, 3] / table[i, 1]
     return max(1e-7 / table[i, 1], 1e-15 * max(abs(table[i, 0]), abs(end)))
 
 
-@njit(**INNER_ONLY)
+@njit(**INNER)
 def next_break(table, now):
     """The next time at which a step of the integrator must end because an input jumps.
 

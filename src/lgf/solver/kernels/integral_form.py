@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.linear import damped_solve
-from lgf.solver.kernels.machine import WIDE, Program, evaluate
+from lgf.solver.kernels import ALLOCATES, FASTEST, INNER, KERNEL
+from lgf.solver.kernels.linear import damped_solve, least_squares, normal_equations
+from lgf.solver.kernels.machine import WIDE, evaluate_one
 
 NODES = 4  # subdivisions of the time between two samples
 
@@ -90,23 +90,6 @@ def _whitened(integrals, rows, out):
             out[r] -= total * rows.nuisance[k, r]
 
 
-@njit(**INNER)
-def _evaluate(programs, owner, x, grid, largest, R, values):
-    """Write one term's values at the nodes to values [1, node]; False if they are not below `largest` everywhere."""
-    program = Program(
-        programs.code[programs.code_first[owner] : programs.code_first[owner + 1]],
-        programs.literals[programs.literal_first[owner] : programs.literal_first[owner + 1]],
-        programs.outputs[owner : owner + 1],
-        programs.n_registers,
-        programs.constants_at,
-    )
-    evaluate(program, x[: programs.p[owner]], grid.t, grid.columns, grid.inputs, R, values)
-    for i in range(values.shape[1]):
-        if not abs(values[0, i]) < largest:
-            return False
-    return True
-
-
 @njit(**KERNEL)
 def integrate_terms(programs, owner, x, grid, largest, depth, sample, out, size):
     """Write the integrals of every term at these depths and samples to out [column, depth, sample].
@@ -115,14 +98,14 @@ def integrate_terms(programs, owner, x, grid, largest, depth, sample, out, size)
     depth and sample; it is infinite, and the integrals zero, where a term is not below `largest` everywhere.
     """
     R = np.zeros((programs.n_registers, WIDE))
-    values = np.empty((1, grid.t.shape[0]))
+    values = np.empty(grid.t.shape[0])
     integrals = np.zeros((grid.n_depths, grid.node.shape[0]))
     for c in range(owner.shape[0]):
-        if not _evaluate(programs, owner[c], x[c], grid, largest, R, values):
+        if not evaluate_one(programs, owner[c], x[c], grid.t, grid.columns, grid.inputs, largest, R, values):
             out[c] = 0.0
             size[c] = np.inf
             continue
-        _integrals(values[0], grid, integrals)
+        _integrals(values, grid, integrals)
         most = 0.0
         for i in range(integrals.shape[0]):
             for j in range(integrals.shape[1]):
@@ -145,31 +128,6 @@ def whiten(integrals, rows, out):
     """Write the whitened rows of every column of integrals [column, depth, sample] to out [column, row]."""
     for c in range(integrals.shape[0]):
         _whitened(integrals[c], rows, out[c])
-
-
-@njit(**INNER, fastmath=FASTEST)
-def _least_squares(A, k, y, weights, normal, moment, factor, held):
-    """Write the weights of the first k rows of A [., row] that explain y best; returns the squared residual."""
-    for i in range(k):
-        for j in range(i + 1):
-            s = 0.0
-            for r in range(y.shape[0]):
-                s += A[i, r] * A[j, r]
-            normal[i, j] = s
-            normal[j, i] = s
-        s = 0.0
-        for r in range(y.shape[0]):
-            s -= A[i, r] * y[r]
-        moment[i] = s
-        held[i] = False
-    damped_solve(normal, moment, k, 1e-12, held, weights, factor)
-    total = 0.0
-    for r in range(y.shape[0]):
-        s = y[r]
-        for i in range(k):
-            s -= weights[i] * A[i, r]
-        total += s * s
-    return total
 
 
 class Sums(NamedTuple):
@@ -204,6 +162,7 @@ class _Room(NamedTuple):
     upper: np.ndarray
     weights: np.ndarray
     both: np.ndarray
+    residual: np.ndarray  # [row]
     normal: np.ndarray
     moment: np.ndarray
     small_normal: np.ndarray
@@ -212,7 +171,7 @@ class _Room(NamedTuple):
     held: np.ndarray
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def _room(programs, sums, grid, n_rows):
     """Room for the largest sum."""
     most_terms = 0
@@ -226,21 +185,31 @@ def _room(programs, sums, grid, n_rows):
         most = max(most, k + q)
     C = sums.x.shape[1]
     return _Room(
-        np.zeros((programs.n_registers, WIDE)), np.empty((1, grid.t.shape[0])),
+        np.zeros((programs.n_registers, WIDE)), np.empty(grid.t.shape[0]),
         np.zeros((grid.n_depths, grid.node.shape[0])), np.zeros((most, n_rows)), np.zeros((most_terms, n_rows)),
         np.zeros((most_terms, C)), np.zeros((most_terms, C)), np.zeros((most_terms, C)), np.zeros(most),
-        np.zeros(most), np.zeros((most, most)), np.zeros(most), np.zeros((most, most)), np.zeros(most),
-        np.zeros((most, most)), np.zeros(most, np.bool_),
+        np.zeros(most), np.zeros(n_rows), np.zeros((most, most)), np.zeros(most), np.zeros((most, most)),
+        np.zeros(most), np.zeros((most, most)), np.zeros(most, np.bool_),
     )  # fmt: skip
 
 
 @njit(**INNER)
-def _fit_sum(programs, terms, columns, x, grid, rows, integrated, y, max_iterations, room):
-    """Fit one sum; returns its squared residual, the coefficients in room.weights."""
+def _column(programs, owner, x, grid, rows, room, out):
+    """Write the whitened rows of one term to out; False if it is not below 1e12 everywhere."""
+    sound = evaluate_one(programs, owner, x, grid.t, grid.columns, grid.inputs, 1e12, room.R, room.values)
+    if sound:
+        _integrals(room.values, grid, room.integrals)
+        _whitened(room.integrals, rows, out)
+    return sound
+
+
+@njit(**INNER)
+def _fit_sum(programs, terms, columns, x, grid, rows, integrated, target, max_iterations, room):
+    """Fit one sum to the negative target; returns its squared residual, the coefficients in room.weights."""
     k = terms.shape[0]
-    N = y.shape[0]
+    N = target.shape[0]
     A, trial, moved, weights, both = room.A, room.trial, room.moved, room.weights, room.both
-    normal, moment, factor, held = room.normal, room.moment, room.factor, room.held
+    residual, normal, moment, factor, held = room.residual, room.normal, room.moment, room.factor, room.held
     size = k
     for i in range(k):
         size += programs.p[terms[i]]
@@ -249,12 +218,9 @@ def _fit_sum(programs, terms, columns, x, grid, rows, integrated, y, max_iterati
             if not integrated.size[c] < np.inf:
                 return np.inf
             _whitened(integrated.integrals[c], integrated.rows, A[i])
-        else:
-            if not _evaluate(programs, terms[i], x[i], grid, 1e12, room.R, room.values):
-                return np.inf
-            _integrals(room.values[0], grid, room.integrals)
-            _whitened(room.integrals, rows, A[i])
-    rss = _least_squares(A, k, y, weights, normal, moment, factor, held)
+        elif not _column(programs, terms[i], x[i], grid, rows, room, A[i]):
+            return np.inf
+    rss = least_squares(A, target, k, weights, normal, moment, factor, held, residual)
     if size == k:
         return rss
     for i in range(k):
@@ -272,29 +238,12 @@ def _fit_sum(programs, terms, columns, x, grid, rows, integrated, y, max_iterati
             for j in range(programs.p[terms[i]]):
                 step = 1e-4 * max(abs(x[i, j]), 1e-6)
                 moved[i, j] = x[i, j] + step
-                sound = _evaluate(programs, terms[i], moved[i], grid, 1e12, room.R, room.values)
+                sound = _column(programs, terms[i], moved[i], grid, rows, room, A[place])
                 moved[i, j] = x[i, j]
-                if sound:
-                    _integrals(room.values[0], grid, room.integrals)
-                    _whitened(room.integrals, rows, A[place])
-                    for r in range(N):
-                        A[place, r] = (A[place, r] - A[i, r]) / step * weights[i]
-                else:
-                    for r in range(N):
-                        A[place, r] = 0.0
-                place += 1
-        for i in range(size):
-            for j in range(i + 1):
-                s = 0.0
                 for r in range(N):
-                    s += A[i, r] * A[j, r]
-                normal[i, j] = s
-                normal[j, i] = s
-            s = 0.0
-            for r in range(N):
-                s -= A[i, r] * y[r]
-            moment[i] = s
-            held[i] = False
+                    A[place, r] = (A[place, r] - A[i, r]) / step * weights[i] if sound else 0.0
+                place += 1
+        normal_equations(A, target, size, normal, moment)
         gain = 0.0
         for _ in range(5):
             for i in range(k, size):
@@ -305,18 +254,16 @@ def _fit_sum(programs, terms, columns, x, grid, rows, integrated, y, max_iterati
             place = k
             sound = True
             for i in range(k):
-                if programs.p[terms[i]] == 0:
-                    continue
                 for j in range(programs.p[terms[i]]):
                     moved[i, j] = min(max(x[i, j] + both[place], room.lower[i, j]), room.upper[i, j])
                     place += 1
-                sound = sound and _evaluate(programs, terms[i], moved[i], grid, 1e12, room.R, room.values)
-                if sound:
-                    _integrals(room.values[0], grid, room.integrals)
-                    _whitened(room.integrals, rows, trial[i])
+                if programs.p[terms[i]] > 0:
+                    sound = sound and _column(programs, terms[i], moved[i], grid, rows, room, trial[i])
             new = np.inf
             if sound:
-                new = _least_squares(trial, k, y, both, room.small_normal, room.small_moment, factor, held)
+                new = least_squares(
+                    trial, target, k, both, room.small_normal, room.small_moment, factor, held, residual
+                )
             if new < rss:
                 gain = (rss - new) / rss
                 rss = new
@@ -345,10 +292,10 @@ def fit_sums(programs, sums, grid, rows, integrated, y, max_iterations):
     are projected out.
     """
     room = _room(programs, sums, grid, y.shape[0])
+    target = -y
     for i in range(sums.first.shape[0] - 1):
         own = slice(sums.first[i], sums.first[i + 1])
-        sums.rss[i] = _fit_sum(
-            programs, sums.term[own], sums.column[own], sums.x[own], grid, rows, integrated, y, max_iterations, room
-        )
+        term, column, x = sums.term[own], sums.column[own], sums.x[own]
+        sums.rss[i] = _fit_sum(programs, term, column, x, grid, rows, integrated, target, max_iterations, room)
         for j in range(sums.first[i + 1] - sums.first[i]):
             sums.weight[sums.first[i] + j] = room.weights[j]

@@ -11,15 +11,18 @@ import numpy as np
 from numba import boolean, float64, int64, types
 
 from lgf.compilation import linked, njit
-from lgf.solver.kernels import FAST, INNER, LINKED
+from lgf.solver.kernels import FAST, INLINED, INNER, LINKED
 from lgf.solver.kernels.elementary import exponential, logarithm
 from lgf.solver.kernels.input_jumps import jump_width, next_break
 from lgf.solver.kernels.lanes import absolute, load, repeated, store, where
 from lgf.solver.kernels.machine import LANES, PROGRAM, WIDE, Program, execute
 from lgf.solver.kernels.slopes import (
+    ACCEPTED,
     ACTIVE,
     DENSE,
-    ERROR,
+    DENSE_WEIGHTS,
+    ERROR_WEIGHTS,
+    FACTOR,
     LAST_ROOT,
     LAST_TIME,
     N_STAGES,
@@ -32,6 +35,7 @@ from lgf.solver.kernels.slopes import (
     TRIED,
     remember_root,
     slopes_of_stages,
+    weighted,
 )
 
 OK, BLEW_UP, OUT_OF_STEPS, SINGULAR, OUTSIDE_DOMAIN = range(5)
@@ -92,38 +96,28 @@ def make_workspace(flow: Flow, samples: int) -> Workspace:
 
 
 @njit(**INNER, fastmath=FAST)
-def _step_factor(n, y, S, K, R, rtol, atol):
-    """Write to S[ERROR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted)."""
-    total = repeated(0.0)
+def _begin(flow, constants, n_active, together, y, t, options, first_step, work):
+    """Put the constants and the initial states into the registers, and the lanes at the start."""
+    R, S, n = work.R, work.S, flow.n
+    at, p, literals = flow.program.constants_at, constants.shape[0], flow.program.literals
+    for j in range(p):
+        store(R, load(constants, j, 0), at + j, 0)
+    for j in range(literals.shape[0]):
+        store(R, repeated(literals[j]), at + p + j, 0)
+    for k in range(y.shape[1]):  # LANES; a loop over a number that LLVM knows becomes eight copies of its body
+        S[ACTIVE, k] = 1.0 if together > 1 or k < n_active else 0.0
+        work.reached[k] = 1
+        work.status[k] = OUT_OF_STEPS if t.shape[0] > 1 else OK
+    store(S, repeated(t[0]), TIME, 0)
+    store(S, repeated(first_step), STEP, 0)
+    store(S, repeated(options.root), ROOT, 0)
+    store(S, repeated(options.root_slope), ROOT_SLOPE, 0)
+    store(S, repeated(t[0]), ROOT_TIME, 0)
+    store(R, repeated(t[0]), 0, 0)
+    store(R, repeated(options.root), 1 + n, 0)
     for d in range(n):
-        e = (
-            -71 / 57600 * load(K, 0, d, 0)
-            + 71 / 16695 * load(K, 2, d, 0)
-            - 71 / 1920 * load(K, 3, d, 0)
-            + 17253 / 339200 * load(K, 4, d, 0)
-            - 22 / 525 * load(K, 5, d, 0)
-            + 1 / 40 * load(K, 6, d, 0)
-        )
-        old = absolute(load(y, d, 0))
-        new = absolute(load(R, 1 + d, 0))
-        q = e * load(S, TRIED, 0) / (atol[d] + rtol * where(old > new, old, new))
-        total = total + q * q
-    store(S, 0.9 * exponential(-0.1 * logarithm(total / np.float64(n) + 1e-20)), ERROR, 0)
-
-
-@njit(**INNER, fastmath=FAST)
-def _dense_coefficients(n, S, K):
-    """Write the last coefficient of the dense output of every state to K[DENSE]."""
-    for d in range(n):
-        dense = (
-            -12715105075 / 11282082432 * load(K, 0, d, 0)
-            + 87487479700 / 32700410799 * load(K, 2, d, 0)
-            - 10690763975 / 1880347072 * load(K, 3, d, 0)
-            + 701980252875 / 199316789632 * load(K, 4, d, 0)
-            - 1453857185 / 822651844 * load(K, 5, d, 0)
-            + 69997945 / 29380423 * load(K, 6, d, 0)
-        )
-        store(K, load(S, TRIED, 0) * dense, DENSE, d, 0)
+        store(R, load(y, d, 0), 1 + d, 0)
+        store(work.Y, load(y, d, 0), 0, d, 0)
 
 
 @njit(**INNER)
@@ -145,6 +139,140 @@ def _leave_singular_start(n, n_active, y, window, nudge, S, K, R):
     return True
 
 
+@njit(**INNER, fastmath=FAST)
+def _choose_steps(end, together, table, crossing, S):
+    """Write the length of the next step of every lane to S[TRIED]; it goes to the end or the next jump at most."""
+    step, left = load(S, STEP, 0), end - load(S, TIME, 0)
+    store(S, where(step < left, step, left) * load(S, ACTIVE, 0), TRIED, 0)
+    if crossing > 0.0:
+        for first in range(0, S.shape[1], together):
+            left = next_break(table, S[TIME, first]) - S[TIME, first]
+            for k in range(first, first + together):
+                S[TRIED, k] = min(S[TRIED, k], left)
+
+
+@njit(**INNER, fastmath=FAST)
+def _compare(n, y, S, K, R, rtol, atol):
+    """Write to S[FACTOR] the factor 0.9 err^(-1/5) by which each lane's step may change (>= 0.9: accepted).
+
+    K[DENSE] receives the last coefficient of the dense output.
+    """
+    h = load(S, TRIED, 0)
+    total = repeated(0.0)
+    for d in range(n):
+        old = absolute(load(y, d, 0))
+        new = absolute(load(R, 1 + d, 0))
+        q = weighted(ERROR_WEIGHTS, 7, K, d) * h / (atol[d] + rtol * where(old > new, old, new))
+        total = total + q * q
+        store(K, h * weighted(DENSE_WEIGHTS, 7, K, d), DENSE, d, 0)
+    store(S, 0.9 * exponential(-0.1 * logarithm(total / np.float64(n) + 1e-20)), FACTOR, 0)
+
+
+@njit(**INNER, fastmath=FAST)
+def _judge(together, crossing, largest_step, S):
+    """Write to S[ACCEPTED] whether (1.0) the step of each lane is accepted, and to S[STEP] the length of its next."""
+    if together > 1:
+        store(S, repeated(S[FACTOR, 0]), FACTOR, 0)
+    factor, h, step = load(S, FACTOR, 0), load(S, TRIED, 0), load(S, STEP, 0)
+    one, none = repeated(1.0), repeated(0.0)
+    finite = factor < 1e300
+    accepted = where(finite, where(factor >= 0.9, one, where(h > crossing, none, one)), none) * load(S, ACTIVE, 0)
+    store(S, accepted, ACCEPTED, 0)
+    factor = where(factor > 0.2, factor, repeated(0.2))
+    grown = h * where(factor < 6.0, factor, repeated(6.0))
+    grown = where(grown < largest_step, grown, repeated(largest_step))
+    # A step that was cut at a jump says little about the next one.
+    grown = where(h < step, where(grown > step, grown, step), grown)
+    shrunk = h * where(finite, where(factor < 0.9, factor, repeated(0.9)), repeated(0.25))
+    store(S, where(accepted > 0.5, grown, shrunk), STEP, 0)
+
+
+@njit(**INLINED)
+def _interpolated(x, h, old, new, slope, next_slope, dense):
+    """The state at the share x of a step of length h, from what it is at the ends; numbers or lanes."""
+    rises = new - old
+    bends = h * slope - rises
+    turns = rises - h * next_slope - bends
+    return old + x * (rises + (1.0 - x) * (bends + x * (turns + (1.0 - x) * dense)))
+
+
+@njit(**INLINED)
+def _write_samples(first, together, n, t, close, begin, y, S, K, R, Y):
+    """Write the samples from `begin` on that the step of one lane, or of all together, covers; returns the next one."""
+    h, before = S[TRIED, first], S[TIME, first]
+    beyond = begin
+    while beyond < t.shape[0] and t[beyond] <= before + h + close:
+        beyond += 1
+    if beyond > begin and together == 1:
+        for d in range(n):
+            old, new, dense = y[d, first], R[1 + d, first], K[DENSE, d, first]
+            slope, next_slope = K[0, d, first], K[6, d, first]
+            for i in range(begin, beyond):
+                Y[i, d, first] = _interpolated((t[i] - before) / h, h, old, new, slope, next_slope, dense)
+    elif beyond > begin:
+        for d in range(n):
+            olds, news, denses = load(y, d, 0), load(R, 1 + d, 0), load(K, DENSE, d, 0)
+            slopes, next_slopes = load(K, 0, d, 0), load(K, 6, d, 0)
+            for i in range(begin, beyond):
+                values = _interpolated((t[i] - before) / h, h, olds, news, slopes, next_slopes, denses)
+                store(Y, values, i, d, 0)
+    return beyond
+
+
+@njit(**INLINED)
+def _blew_up(n, R, limit, k):
+    """Whether a state of lane k exceeds its limit or is not finite at the end of the step."""
+    beyond = False
+    for d in range(n):
+        beyond |= not abs(R[1 + d, k]) <= limit[d]
+    return beyond
+
+
+@njit(**INNER, fastmath=FAST)
+def _finish(together, n, t, close, smallest, limit, y, S, K, R, Y, reached, status):
+    """Write the samples that accepted steps cover, and the status of lanes that end; returns how many go on.
+
+    Lanes that step together count as one.
+    """
+    active = 0
+    for first in range(0, S.shape[1], together):
+        if S[ACTIVE, first] == 0.0:
+            continue
+        ends = OUT_OF_STEPS
+        if S[ACCEPTED, first] > 0.5:
+            begin = reached[first]
+            beyond = _write_samples(first, together, n, t, close, begin, y, S, K, R, Y)
+            if beyond > begin:
+                reached[first : first + together] = beyond
+            if beyond == t.shape[0]:
+                ends = OK
+            elif _blew_up(n, R, limit, first):
+                ends = BLEW_UP
+        elif S[STEP, first] < smallest:
+            ends = SINGULAR if S[FACTOR, first] < 1e300 else OUTSIDE_DOMAIN
+        if ends == OUT_OF_STEPS:
+            active += 1
+        else:
+            status[first : first + together] = ends
+            S[ACTIVE, first : first + together] = 0.0
+    return active
+
+
+@njit(**INNER, fastmath=FAST)
+def _advance(n, degree, y, S, K, R):
+    """Move the lanes whose step is accepted to its end."""
+    accepted = load(S, ACCEPTED, 0) > 0.5
+    time = load(S, TIME, 0)
+    store(S, where(accepted, time + load(S, TRIED, 0), time), TIME, 0)
+    for d in range(n):
+        store(y, where(accepted, load(R, 1 + d, 0), load(y, d, 0)), d, 0)
+        store(K, where(accepted, load(K, 6, d, 0), load(K, 0, d, 0)), 0, d, 0)
+    if degree != 1:
+        for k in range(S.shape[1]):
+            if S[ACCEPTED, k] > 0.5:
+                remember_root(S, K, n, k, S[TIME, k])
+
+
 @njit(**LINKED, fastmath=FAST)
 def integrate(flow, constants, n_active, y, t, table, options, shared, with_highest, work):
     """Solve for all lanes; the trajectories go to work.Y, the return value is the number of steps tried.
@@ -152,187 +280,36 @@ def integrate(flow, constants, n_active, y, t, table, options, shared, with_high
     constants [p, lane] and y [n, lane], the initial states, which are used up, differ from lane to lane. With
     with_highest the highest derivatives are written as well.
     """
-    N = t.shape[0]
-    end = t[N - 1]
-    window = end - t[0]
-    p = constants.shape[0]
-    n = flow.n
-    degree = flow.degree
-    code, outputs, literals = flow.program.code, flow.program.outputs, flow.program.literals
-    R, W, S, K, Y, reached, status = work.R, work.W, work.S, work.K, work.Y, work.reached, work.status
-    rtol, atol, limit = options.rtol, options.atol, options.limit
-    largest_step = options.largest_step
-    root, root_slope = options.root, options.root_slope
-    at = flow.program.constants_at
-    for j in range(p):
-        store(R, load(constants, j, 0), at + j, 0)
-    for j in range(literals.shape[0]):
-        store(R, repeated(literals[j]), at + p + j, 0)
-    first = min(largest_step, max(0.2 * (t[min(1, N - 1)] - t[0]), 1e-4 * window))
-    lanes = y.shape[1]  # LANES; a loop over a number that LLVM knows becomes eight copies of its body
-    for k in range(lanes):
-        S[ACTIVE, k] = 1.0 if k < n_active else 0.0
-        reached[k] = 1
-        status[k] = OUT_OF_STEPS
-    store(S, repeated(t[0]), TIME, 0)
-    store(S, repeated(first), STEP, 0)
-    store(S, repeated(root), ROOT, 0)
-    store(S, repeated(root_slope), ROOT_SLOPE, 0)
-    store(S, repeated(t[0]), ROOT_TIME, 0)
-    store(R, repeated(t[0]), 0, 0)
-    store(R, repeated(root), 1 + n, 0)
-    for d in range(n):
-        store(R, load(y, d, 0), 1 + d, 0)
-        store(Y, load(y, d, 0), 0, d, 0)
+    N, n, degree = t.shape[0], flow.n, flow.degree
+    code, outputs = flow.program.code, flow.program.outputs
+    R, S, K, Y, reached, status = work.R, work.S, work.K, work.Y, work.reached, work.status
+    window = t[N - 1] - t[0]
+    largest_step, smallest, close = options.largest_step, 1e-9 * window, 1e-12 * (abs(t[N - 1]) + window)
+    crossing = jump_width(table)
+    together = LANES if shared else 1  # lanes that have the same steps, those of the first of them
+    first_step = min(largest_step, max(0.2 * (t[min(1, N - 1)] - t[0]), 1e-4 * window))
+    _begin(flow, constants, n_active, together, y, t, options, first_step, work)
     for _ in range(2):
         slopes_of_stages(code, outputs, degree, n, y, R, table, S, K, np.int64(0), np.int64(1))
         if not _leave_singular_start(n, n_active, y, window, options.nudge, S, K, R):
             break
-    for k in range(lanes):
-        S[LAST_ROOT, k] = K[0, n - 1, k]
-        S[LAST_TIME, k] = S[TIME, k]
-        if N == 1:
-            S[ACTIVE, k] = 0.0
-            status[k] = OK
-    smallest = 1e-9 * window
-    close = 1e-12 * (abs(end) + window)
+    store(S, load(K, 0, n - 1, 0), LAST_ROOT, 0)
+    store(S, load(S, TIME, 0), LAST_TIME, 0)
     steps = 0
     active = n_active if N > 1 else 0
-    crossing = jump_width(table)
     while steps < options.max_steps and active > 0:
         steps += 1
-        if shared:
-            left = end - S[TIME, 0]
-            if crossing > 0.0:
-                left = min(left, next_break(table, S[TIME, 0]) - S[TIME, 0])
-            store(S, repeated(min(S[STEP, 0], left)), TRIED, 0)
-        else:
-            step, remaining = load(S, STEP, 0), end - load(S, TIME, 0)
-            store(S, where(step < remaining, step, remaining) * load(S, ACTIVE, 0), TRIED, 0)
-            if crossing > 0.0:
-                for k in range(lanes):
-                    left = next_break(table, S[TIME, k]) - S[TIME, k]
-                    S[TRIED, k] = min(S[TRIED, k], left)
+        _choose_steps(t[N - 1], together, table, crossing, S)
         slopes_of_stages(code, outputs, degree, n, y, R, table, S, K, np.int64(1), np.int64(7))
-        _step_factor(n, y, S, K, R, rtol, atol)
-        _dense_coefficients(n, S, K)
-        if shared:
-            factor = S[ERROR, 0]
-            finite = factor < 1e300
-            h = S[TRIED, 0]
-            if finite and (factor >= 0.9 or h <= crossing):
-                now = S[TIME, 0] + h
-                i = reached[0]
-                if i < N and t[i] <= now + close:
-                    last = i
-                    for d in range(n):
-                        old = load(y, d, 0)
-                        rises = load(R, 1 + d, 0) - old
-                        bends = h * load(K, 0, d, 0) - rises
-                        turns = rises - h * load(K, 6, d, 0) - bends
-                        coefficients = load(K, DENSE, d, 0)
-                        last = i
-                        while last < N and t[last] <= now + close:
-                            x = (t[last] - S[TIME, 0]) / h
-                            rest = bends + x * (turns + (1.0 - x) * coefficients)
-                            store(Y, old + x * (rises + (1.0 - x) * rest), last, d, 0)
-                            last += 1
-                    for k in range(lanes):
-                        reached[k] = last
-                store(S, repeated(now), TIME, 0)
-                grown = min(h * min(max(factor, 0.2), 6.0), largest_step)
-                # A step that was cut at a jump says little about the next one.
-                store(S, repeated(max(grown, S[STEP, 0]) if h < S[STEP, 0] else grown), STEP, 0)
-                for d in range(n):
-                    store(y, load(R, 1 + d, 0), d, 0)
-                    store(K, load(K, 6, d, 0), 0, d, 0)
-                if degree != 1:
-                    for k in range(lanes):
-                        remember_root(S, K, n, k, now)
-                if reached[0] >= N:
-                    status[0] = OK
-                    active = 0
-                elif _blew_up(n, y, limit, 0):
-                    status[0] = BLEW_UP
-                    active = 0
-            else:
-                h *= min(max(factor, 0.2), 0.9) if finite else 0.25
-                for k in range(lanes):
-                    S[STEP, k] = h
-                if h < smallest:
-                    status[0] = SINGULAR if finite else OUTSIDE_DOMAIN
-                    active = 0
-        else:
-            active = 0
-            for k in range(lanes):
-                if S[ACTIVE, k] == 0.0:
-                    continue
-                factor = S[ERROR, k]
-                finite = factor < 1e300
-                h = S[TRIED, k]
-                if finite and (factor >= 0.9 or h <= crossing):
-                    now = S[TIME, k] + h
-                    i = reached[k]
-                    if i < N and t[i] <= now + close:
-                        last = i
-                        for d in range(n):
-                            rise = R[1 + d, k] - y[d, k]
-                            bend = h * K[0, d, k] - rise
-                            turn = rise - h * K[6, d, k] - bend
-                            dense = K[DENSE, d, k]
-                            last = i
-                            while last < N and t[last] <= now + close:
-                                x = (t[last] - S[TIME, k]) / h
-                                Y[last, d, k] = y[d, k] + x * (
-                                    rise + (1.0 - x) * (bend + x * (turn + (1.0 - x) * dense))
-                                )
-                                last += 1
-                        reached[k] = last
-                    S[TIME, k] = now
-                    grown = min(h * min(max(factor, 0.2), 6.0), largest_step)
-                    S[STEP, k] = max(grown, S[STEP, k]) if h < S[STEP, k] else grown
-                    for d in range(n):
-                        y[d, k] = R[1 + d, k]
-                        K[0, d, k] = K[6, d, k]
-                    if degree != 1:
-                        remember_root(S, K, n, k, now)
-                    if reached[k] >= N:
-                        S[ACTIVE, k] = 0.0
-                        status[k] = OK
-                    elif _blew_up(n, y, limit, k):
-                        S[ACTIVE, k] = 0.0
-                        status[k] = BLEW_UP
-                    else:
-                        active += 1
-                else:
-                    h *= min(max(factor, 0.2), 0.9) if finite else 0.25
-                    S[STEP, k] = h
-                    if h < smallest:
-                        S[ACTIVE, k] = 0.0
-                        status[k] = SINGULAR if finite else OUTSIDE_DOMAIN
-                    else:
-                        active += 1
-    if shared:
-        for k in range(1, lanes):
-            status[k] = status[0]
+        _compare(n, y, S, K, R, options.rtol, options.atol)
+        _judge(together, crossing, largest_step, S)
+        active = _finish(together, n, t, close, smallest, options.limit, y, S, K, R, Y, reached, status)
+        _advance(n, degree, y, S, K, R)
     if with_highest and degree == 1:
-        _explicit_highest_derivatives(
-            code, outputs, n, flow.rates, n_active, at, p + literals.shape[0], t, table, R, W, Y, reached
-        )
+        _explicit_highest_derivatives(flow, n_active, t, table, constants.shape[0], work)
     elif with_highest:
-        _highest_derivatives(
-            code, outputs, degree, n, flow.rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
-        )
+        _highest_derivatives(flow, n_active, t, table, options, work)
     return steps
-
-
-@njit(**INNER, fastmath=FAST)
-def _blew_up(n, y, limit, k):
-    """Whether a state of lane k exceeds its limit or is not finite."""
-    for d in range(n):
-        if not abs(y[d, k]) <= limit[d]:
-            return True
-    return False
 
 
 @njit(**INNER)
@@ -345,53 +322,49 @@ def _furthest(n_active, reached):
 
 
 @njit(**INNER, fastmath=FAST)
-def _explicit_highest_derivatives(
-    code, outputs, n, rates, n_active, constants_at, n_constants, t, table, R, W, Y, reached
-):  # fmt: skip
+def _explicit_highest_derivatives(flow, n_active, t, table, p, work):
     """Write the highest derivative of each state at the samples that were reached to Y[:, n:], several at a time."""
+    W, Y, n = work.W, work.Y, flow.n
     together = WIDE // LANES
-    furthest = _furthest(n_active, reached)
-    for j in range(constants_at, constants_at + n_constants):
+    furthest = _furthest(n_active, work.reached)
+    at = flow.program.constants_at
+    for j in range(at, at + p + flow.program.literals.shape[0]):
         for s in range(together):
-            store(W, load(R, j, 0), j, s * LANES)
+            store(W, load(work.R, j, 0), j, s * LANES)
     for first in range(0, furthest, together):
         for s in range(together):
             i = min(first + s, furthest - 1)
             store(W, repeated(t[i]), 0, s * LANES)
             for d in range(n):
                 store(W, load(Y, i, d, 0), 1 + d, s * LANES)
-        execute(code, W, table)
+        execute(flow.program.code, W, table)
         for s in range(min(together, furthest - first)):
-            for j in range(rates.shape[0]):
-                store(Y, load(W, np.uint64(outputs[rates[j]]), s * LANES), first + s, n + j, 0)
+            for j in range(flow.rates.shape[0]):
+                output = np.uint64(flow.program.outputs[flow.rates[j]])
+                store(Y, load(W, output, s * LANES), first + s, n + j, 0)
 
 
 @njit(**INNER, fastmath=FAST)
-def _highest_derivatives(
-    code, outputs, degree, n, rates, n_active, t, table, root, root_slope, R, S, K, Y, reached
-):  # fmt: skip
+def _highest_derivatives(flow, n_active, t, table, options, work):
     """The same for an implicit equation, sample by sample."""
-    furthest = _furthest(n_active, reached)
-    for k in range(LANES):
-        S[ROOT, k] = root
-        S[ROOT_SLOPE, k] = root_slope
-        S[ROOT_TIME, k] = t[0]
-        S[LAST_ROOT, k] = root
-        S[LAST_TIME, k] = t[0] - 1.0
-    for i in range(furthest):
-        for k in range(LANES):
-            R[0, k] = t[i]
+    R, S, K, Y, n = work.R, work.S, work.K, work.Y, flow.n
+    code, outputs = flow.program.code, flow.program.outputs
+    store(S, repeated(options.root), ROOT, 0)
+    store(S, repeated(options.root_slope), ROOT_SLOPE, 0)
+    store(S, repeated(t[0]), ROOT_TIME, 0)
+    store(S, repeated(options.root), LAST_ROOT, 0)
+    store(S, repeated(t[0] - 1.0), LAST_TIME, 0)
+    for i in range(_furthest(n_active, work.reached)):
+        store(R, repeated(t[i]), 0, 0)
         for d in range(n):
-            for k in range(LANES):
-                R[1 + d, k] = Y[i, d, k]
-        slopes_of_stages(code, outputs, degree, n, R, R, table, S, K, np.int64(0), np.int64(1))
-        for j in range(rates.shape[0]):
-            for k in range(LANES):
-                Y[i, n + j, k] = K[0, rates[j], k]
+            store(R, load(Y, i, d, 0), 1 + d, 0)
+        slopes_of_stages(code, outputs, flow.degree, n, R, R, table, S, K, np.int64(0), np.int64(1))
+        for j in range(flow.rates.shape[0]):
+            store(Y, load(K, 0, flow.rates[j], 0), i, n + j, 0)
         for k in range(LANES):
             remember_root(S, K, n, k, t[i])
             if i == 0:
-                S[ROOT_SLOPE, k] = root_slope
+                S[ROOT_SLOPE, k] = options.root_slope
 
 
 FLOW = types.NamedTuple((PROGRAM, int64, int64, int64[::1]), Flow)

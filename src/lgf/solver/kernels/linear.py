@@ -9,6 +9,22 @@ from lgf.solver.kernels import FASTEST, INNER
 
 
 @njit(**INNER, fastmath=FASTEST)
+def normal_equations(J, r, n, A, g):
+    """Write J J' and J r to A and g, for the first n rows of J [., sample]."""
+    for i in range(n):
+        for j in range(i + 1):
+            s = 0.0
+            for q in range(r.shape[0]):
+                s += J[i, q] * J[j, q]
+            A[i, j] = s
+            A[j, i] = s
+        s = 0.0
+        for q in range(r.shape[0]):
+            s += J[i, q] * r[q]
+        g[i] = s
+
+
+@njit(**INNER, fastmath=FASTEST)
 def damped_solve(A, g, n, damping, held, x, L):
     """Write to x the solution of (A + damping * diag A) x = -g; held unknowns and null directions get 0."""
     for i in range(n):
@@ -38,6 +54,27 @@ def damped_solve(A, g, n, damping, held, x, L):
         for k in range(i + 1, n):
             s -= L[k, i] * x[k]
         x[i] = s / L[i, i]
+
+
+@njit(**INNER, fastmath=FASTEST)
+def residual(J, r, n, x, out):
+    """Write r + x J to out, for the first n rows of J, and return the sum of its squares; out may be r."""
+    total = 0.0
+    for q in range(r.shape[0]):
+        s = r[q]
+        for i in range(n):
+            s += x[i] * J[i, q]
+        out[q] = s
+        total += s * s
+    return total
+
+
+@njit(**INNER)
+def least_squares(J, r, n, x, A, g, L, held, out):
+    """Write to x what makes the sum of squares of r + x J least, and that residual to out; returns the sum."""
+    normal_equations(J, r, n, A, g)
+    damped_solve(A, g, n, 1e-12, held, x, L)
+    return residual(J, r, n, x, out)
 
 
 @njit(**INNER, fastmath=FASTEST)

@@ -13,7 +13,7 @@ from numba import float64, int32, int64, types
 
 from lgf.compilation import linked, njit
 from lgf.expression.functions import FUNCTIONS
-from lgf.solver.kernels import FAST, INNER_ONLY, KERNEL, LINKED
+from lgf.solver.kernels import BORROWS, FAST, INNER, INNER_ONLY, KERNEL, LINKED
 from lgf.solver.kernels.elementary import LARGEST_ANGLE, exponential, hyperbolic_tangent, logarithm, sine
 from lgf.solver.kernels.lanes import LANES, absolute, anywhere, load, root, store
 
@@ -122,7 +122,7 @@ def _make_machine(width, options):
     return execute
 
 
-execute_lanes = _make_machine(LANES, KERNEL)
+execute_lanes = _make_machine(LANES, KERNEL | BORROWS)
 execute_wide = _make_machine(WIDE, LINKED | INNER_ONLY)
 
 EXECUTE = types.none(int32[:, ::1], float64[:, ::1], types.Array(float64, 2, "C", readonly=True))
@@ -131,32 +131,41 @@ execute = linked(execute_wide, EXECUTE)
 NO_TABLE = np.zeros((0, 4))
 
 
+@njit(**INNER)
+def set_constants(R, at, x, literals):
+    """Write the constants x and the literals of a program to the registers from `at` on."""
+    p = x.shape[0]
+    for j in range(p + literals.shape[0]):
+        value = x[j] if j < p else literals[j - p]
+        for k in range(WIDE):
+            R[at + j, k] = value
+
+
+@njit(**INNER)
+def set_samples(R, t, columns, inputs, first):
+    """Write up to WIDE samples of the time, the columns and the inputs to the registers; returns how many."""
+    width = min(WIDE, t.shape[0] - first)
+    n = columns.shape[0]
+    for k in range(width):
+        R[0, k] = t[first + k]
+    for d in range(n):
+        for k in range(width):
+            R[1 + d, k] = columns[d, first + k]
+    for d in range(inputs.shape[0]):
+        for k in range(width):
+            R[1 + n + d, k] = inputs[d, first + k]
+    return width
+
+
 @njit(**LINKED)
 def evaluate_wide(program, x, t, columns, inputs, R, B):
     """Write the outputs of a program, for the constants x, over many samples to the rows of B [outputs, sample].
 
     columns [column, sample] are the variables of the frame, inputs [input, sample] the known inputs.
     """
-    N = t.shape[0]
-    at = program.constants_at
-    p = x.shape[0]
-    n = columns.shape[0]
-    for j in range(p):
-        for k in range(WIDE):
-            R[at + j, k] = x[j]
-    for j in range(program.literals.shape[0]):
-        for k in range(WIDE):
-            R[at + p + j, k] = program.literals[j]
-    for first in range(0, N, WIDE):
-        width = min(WIDE, N - first)
-        for k in range(width):
-            R[0, k] = t[first + k]
-        for d in range(n):
-            for k in range(width):
-                R[1 + d, k] = columns[d, first + k]
-        for d in range(inputs.shape[0]):
-            for k in range(width):
-                R[1 + n + d, k] = inputs[d, first + k]
+    set_constants(R, program.constants_at, x, program.literals)
+    for first in range(0, t.shape[0], WIDE):
+        width = set_samples(R, t, columns, inputs, first)
         execute(program.code, R, NO_TABLE)
         for j in range(program.outputs.shape[0]):
             o = np.uint64(program.outputs[j])
@@ -198,6 +207,28 @@ PROGRAMS = types.NamedTuple(
 )
 
 
+@njit(**INNER)
+def run(programs, k, x, R):
+    """Run program k with the first constants of x on registers that hold samples; returns that of the output."""
+    literals = programs.literals[programs.literal_first[k] : programs.literal_first[k + 1]]
+    set_constants(R, programs.constants_at, x[: programs.p[k]], literals)
+    execute(programs.code[programs.code_first[k] : programs.code_first[k + 1]], R, NO_TABLE)
+    return np.uint64(programs.outputs[k])
+
+
+@njit(**INNER)
+def evaluate_one(programs, k, x, t, columns, inputs, largest, R, row):
+    """Write the output of program k over many samples to the row; whether it is below `largest` everywhere."""
+    sound = True
+    for first in range(0, t.shape[0], WIDE):
+        width = set_samples(R, t, columns, inputs, first)
+        o = run(programs, k, x, R)
+        for i in range(width):
+            row[first + i] = R[o, i]
+            sound &= abs(R[o, i]) < largest
+    return sound
+
+
 @njit(**KERNEL)
 def evaluate_each(programs, owner, x, t, columns, inputs, largest, B):
     """Write the output of many programs over many samples to B [block, sample, BLOCK], column c to block c // BLOCK.
@@ -206,19 +237,8 @@ def evaluate_each(programs, owner, x, t, columns, inputs, largest, B):
     zero.
     """
     R = np.zeros((programs.n_registers, WIDE))
-    row = np.empty((1, t.shape[0]))
+    row = np.empty(t.shape[0])
     for c in range(owner.shape[0]):
-        k = owner[c]
-        program = Program(
-            programs.code[programs.code_first[k] : programs.code_first[k + 1]],
-            programs.literals[programs.literal_first[k] : programs.literal_first[k + 1]],
-            programs.outputs[k : k + 1],
-            programs.n_registers,
-            programs.constants_at,
-        )
-        evaluate(program, x[c][: programs.p[k]], t, columns, inputs, R, row)
-        sound = True
+        sound = evaluate_one(programs, owner[c], x[c], t, columns, inputs, largest, R, row)
         for i in range(t.shape[0]):
-            sound &= abs(row[0, i]) < largest
-        for i in range(t.shape[0]):
-            B[c // BLOCK, i, c % BLOCK] = row[0, i] if sound else 0.0
+            B[c // BLOCK, i, c % BLOCK] = row[i] if sound else 0.0

@@ -9,46 +9,29 @@ import numpy as np
 from numba import float32, float64, int64
 
 from lgf.compilation import njit
-from lgf.solver.kernels import FASTEST, INNER, KERNEL
+from lgf.solver.kernels import ALLOCATES, FASTEST, INNER, KERNEL
 from lgf.solver.kernels.lanes import LANES, load, repeated, store, where
-from lgf.solver.kernels.machine import NO_TABLE, PROGRAMS, WIDE, execute
+from lgf.solver.kernels.machine import PROGRAMS, WIDE, run, set_samples
 
 LEAST_FREE = 4e-6
 """The least squared part of a unit column outside others for which it is compared beside them."""
 _SIDE_BY_SIDE = 64  # rows that are summed at once
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def _registers(programs, t, columns, inputs):
     """Register files [block, register, WIDE] that hold the samples, WIDE to a block, for programs run one by one."""
-    N = t.shape[0]
-    n = columns.shape[0]
-    R = np.zeros(((N + WIDE - 1) // WIDE, programs.n_registers, WIDE))
-    for i in range(N):
-        b, k = i // WIDE, i % WIDE
-        R[b, 0, k] = t[i]
-        for d in range(n):
-            R[b, 1 + d, k] = columns[d, i]
-        for d in range(inputs.shape[0]):
-            R[b, 1 + n + d, k] = inputs[d, i]
+    R = np.zeros(((t.shape[0] + WIDE - 1) // WIDE, programs.n_registers, WIDE))
+    for b in range(R.shape[0]):
+        set_samples(R[b], t, columns, inputs, b * WIDE)
     return R
 
 
 @njit(**INNER)
 def _run(programs, k, x, R, row):
     """Write program k, for the constants x, to row [sample]."""
-    code = programs.code[programs.code_first[k] : programs.code_first[k + 1]]
-    at = programs.constants_at
-    literals_at = at + programs.p[k] - programs.literal_first[k]
-    output = np.uint64(programs.outputs[k])
     for b in range(R.shape[0]):
-        for j in range(programs.p[k]):
-            for i in range(WIDE):
-                R[b, at + j, i] = x[j]
-        for j in range(programs.literal_first[k], programs.literal_first[k + 1]):
-            for i in range(WIDE):
-                R[b, literals_at + j, i] = programs.literals[j]
-        execute(code, R[b], NO_TABLE)
+        output = run(programs, k, x, R[b])
         first = b * WIDE
         for i in range(min(WIDE, row.shape[0] - first)):
             row[first + i] = R[b, output, i]

@@ -7,7 +7,7 @@ from numba import float64, int32, int64
 
 from lgf.compilation import njit
 from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.linear import bounded_solve, damped_solve
+from lgf.solver.kernels.linear import bounded_solve, damped_solve, normal_equations, residual
 from lgf.solver.kernels.machine import PROGRAM, WIDE, evaluate
 
 
@@ -41,18 +41,7 @@ def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
             total += abs(B[j, q])
     if not total < 1e100 and _drop_samples(B) * 10 > N:
         return np.inf
-    for i in range(m):
-        for j in range(i + 1):
-            s = 0.0
-            for q in range(N):
-                s += B[i, q] * B[j, q]
-            A[i, j] = s
-            A[j, i] = s
-        s = 0.0
-        for q in range(N):
-            s += B[i, q] * B[m, q]
-        g[i] = s
-        held[i] = False
+    normal_equations(B, B[m], m, A, g)
     damped_solve(A, g, m, 1e-12, held, c, L)
     outside = False
     for i in range(m):
@@ -65,14 +54,7 @@ def _project(linear, x, lower, upper, weight, B, A, g, L, c, held):
         bounded_solve(A, g, m, L[0], L[1], c)
     for i in range(m):
         x[linear[i]] = c[i]
-    total = 0.0
-    for q in range(N):
-        r = B[m, q]
-        for j in range(m):
-            r += c[j] * B[j, q]
-        B[m, q] = r
-        total += r * r
-    total /= N
+    total = residual(B, B[m], m, c, B[m]) / N
     return total if total < np.inf else np.inf
 
 
@@ -155,17 +137,7 @@ def fit_residual(
                 for k in range(N):
                     z = (B[m, k] - r[k]) / step
                     J[j, k] = z if value < np.inf and abs(z) < 1e100 else 0.0
-            for i in range(q):
-                for j in range(i + 1):
-                    z = 0.0
-                    for k in range(N):
-                        z += J[i, k] * J[j, k]
-                    H[i, j] = z
-                    H[j, i] = z
-                z = 0.0
-                for k in range(N):
-                    z += J[i, k] * r[k]
-                slope[i] = z
+            normal_equations(J, r, q, H, slope)
             gain = 0.0
             for _ in range(6):
                 damped_solve(H, slope, q, damping, fixed, change, L2)

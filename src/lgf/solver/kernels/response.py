@@ -1,14 +1,40 @@
-"""The linear response of a trajectory to terms added to its equation.
-
-The step from one sample to the next stands in both kernels: as an inner function of both it took twice the time.
-"""
+"""The linear response of a trajectory to terms added to its equation."""
 
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import FASTEST, KERNEL
+from lgf.solver.kernels import FASTEST, INNER, KERNEL
 from lgf.solver.kernels.lanes import LANES, load, repeated, store
-from lgf.solver.kernels.machine import BLOCK, NO_TABLE, WIDE, execute
+from lgf.solver.kernels.machine import BLOCK, WIDE, run, set_samples
+
+_INLINE = INNER | {"fastmath": FASTEST, "forceinline": True}
+
+
+@njit(**_INLINE)
+def _follow(y, moved, transition, i, rate, half, before, now):
+    """Take the deviations y [state, lane] to sample i, half a step from the term before it and half from now."""
+    n = y.shape[0]
+    store(y, load(y, rate, 0) + half * before, rate, 0)
+    for d in range(n):
+        total = repeated(0.0)
+        for j in range(n):
+            total = total + transition[i - 1, d, j] * load(y, j, 0)
+        store(moved, total, d, 0)
+    for d in range(n):
+        store(y, load(moved, d, 0), d, 0)
+    store(y, load(y, rate, 0) + half * now, rate, 0)
+
+
+@njit(**_INLINE)
+def _answer(y, sensitivity, i, d, scale, share, term):
+    """The deviation of column d at sample i, scaled; of a highest derivative with this share of the term."""
+    n = y.shape[0]
+    if d < n:
+        return scale * load(y, d, 0)
+    answer = share * term
+    for j in range(n):
+        answer = answer + (scale * sensitivity[i, d - n, j]) * load(y, j, 0)
+    return answer
 
 
 @njit(**KERNEL, fastmath=FASTEST)
@@ -30,27 +56,14 @@ def respond(transition, sensitivity, steps, columns, begin, state, rate, measure
             for i in range(N):
                 term = load(columns, b, begin + i, part)
                 if i > 0:
-                    h = 0.5 * steps[i - 1]
-                    store(y, load(y, rate, 0) + h * load(columns, b, begin + i - 1, part), rate, 0)
-                    for d in range(n):
-                        total = repeated(0.0)
-                        for j in range(n):
-                            total = total + transition[i - 1, d, j] * load(y, j, 0)
-                        store(moved, total, d, 0)
-                    for d in range(n):
-                        store(y, load(moved, d, 0), d, 0)
-                    store(y, load(y, rate, 0) + h * term, rate, 0)
+                    _follow(
+                        y, moved, transition, i, rate, 0.5 * steps[i - 1], load(columns, b, begin + i - 1, part), term
+                    )
                 for m in range(measured.shape[0]):
                     d = measured[m]
                     s = scale[m, i]
-                    row = first + m * N + i
-                    if d < n:
-                        store(out, s * load(y, d, 0), b, row, part)
-                    else:
-                        answer = (s if d - n == state else 0.0) * term
-                        for j in range(n):
-                            answer = answer + (s * sensitivity[i, d - n, j]) * load(y, j, 0)
-                        store(out, answer, b, row, part)
+                    answer = _answer(y, sensitivity, i, d, s, s if d - n == state else 0.0, term)
+                    store(out, answer, b, first + m * N + i, part)
 
 
 @njit(**KERNEL, fastmath=FASTEST)
@@ -66,7 +79,6 @@ def add_products(
     The responses of a block of columns stay in the processor's cache; all of them would not.
     """
     N, n, K = t.shape[0], transition.shape[1], own.shape[1]
-    n_columns, at = columns.shape[0], programs.constants_at
     R = np.zeros((programs.n_registers, WIDE))
     along = np.zeros((N, BLOCK))
     y = np.zeros((n, LANES))
@@ -77,29 +89,9 @@ def add_products(
     for block in range(0, owner.shape[0], BLOCK):
         count = min(BLOCK, owner.shape[0] - block)
         for first in range(0, N, WIDE):
-            width = min(WIDE, N - first)
-            for k in range(width):
-                R[0, k] = t[first + k]
-            for d in range(n_columns):
-                for k in range(width):
-                    R[1 + d, k] = columns[d, first + k]
-            for d in range(inputs.shape[0]):
-                for k in range(width):
-                    R[1 + n_columns + d, k] = inputs[d, first + k]
+            width = set_samples(R, t, columns, inputs, first)
             for k in range(count):
-                program = owner[block + k]
-                p = programs.p[program]
-                for j in range(p):
-                    value = x[block + k, j]
-                    for i in range(WIDE):
-                        R[at + j, i] = value
-                for j in range(programs.literal_first[program], programs.literal_first[program + 1]):
-                    value = programs.literals[j]
-                    register = at + p + j - programs.literal_first[program]
-                    for i in range(WIDE):
-                        R[register, i] = value
-                execute(programs.code[programs.code_first[program] : programs.code_first[program + 1]], R, NO_TABLE)
-                o = np.uint64(programs.outputs[program])
+                o = run(programs, owner[block + k], x[block + k], R)
                 fine = True
                 for i in range(width):
                     fine &= abs(R[o, i]) < largest
@@ -113,25 +105,11 @@ def add_products(
             for i in range(N):
                 term = load(along, i, part)
                 if i > 0:
-                    h = 0.5 * steps[i - 1]
-                    store(y, load(y, rate, 0) + h * load(along, i - 1, part), rate, 0)
-                    for d in range(n):
-                        total = repeated(0.0)
-                        for j in range(n):
-                            total = total + transition[i - 1, d, j] * load(y, j, 0)
-                        store(moved, total, d, 0)
-                    for d in range(n):
-                        store(y, load(moved, d, 0), d, 0)
-                    store(y, load(y, rate, 0) + h * term, rate, 0)
+                    _follow(y, moved, transition, i, rate, 0.5 * steps[i - 1], load(along, i - 1, part), term)
                 for m in range(measured.shape[0]):
                     d = measured[m]
                     s = scale[m, i]
-                    if d < n:
-                        answer = s * load(y, d, 0)
-                    else:
-                        answer = (s if d - n == state else 0.0) * term
-                        for j in range(n):
-                            answer = answer + (s * sensitivity[i, d - n, j]) * load(y, j, 0)
+                    answer = _answer(y, sensitivity, i, d, s, s if d - n == state else 0.0, term)
                     total_square = total_square + answer * answer
                     for j in range(K):
                         store(product, load(product, j, 0) + own[m * N + i, j] * answer, j, 0)

@@ -9,15 +9,38 @@ import numpy as np
 from numba import float64, int32, int64, types
 
 from lgf.compilation import linked, njit
-from lgf.solver.kernels import FAST, INNER, INNER_ONLY, LINKED
+from lgf.solver.kernels import FAST, INLINED, INNER, INNER_ONLY, LINKED
 from lgf.solver.kernels.lanes import load, store
 from lgf.solver.kernels.machine import LANES, execute_lanes
 
 # Rows of the workspace S.
-TIME, STEP, TRIED, ERROR, ACTIVE, ROOT, ROOT_SLOPE, ROOT_TIME, LAST_ROOT, LAST_TIME, NEWTON_VALUE, NEWTON_AT = range(12)
-N_WORK = 12
+TIME, STEP, TRIED, FACTOR, ACCEPTED, ACTIVE = range(6)
+ROOT, ROOT_SLOPE, ROOT_TIME, LAST_ROOT, LAST_TIME, NEWTON_VALUE, NEWTON_AT = range(6, 13)
+N_WORK = 13
 DENSE = 7  # row of K after the seven stages: the last coefficient of the dense output
 N_STAGES = 8
+
+# The tableau of Dormand and Prince: times of the stages; weights of the slopes before each stage, whose last row is the
+# step itself, of the error, and of the last coefficient of the dense output.
+_NODES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
+_STAGES = np.array(
+    [
+        [0, 0, 0, 0, 0, 0],
+        [1 / 5, 0, 0, 0, 0, 0],
+        [3 / 40, 9 / 40, 0, 0, 0, 0],
+        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0],
+        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+    ]
+)
+ERROR_WEIGHTS = np.array([-71 / 57600, 0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40])
+DENSE_WEIGHTS = np.array(
+    [
+        -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,
+        701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
+    ]
+)  # fmt: skip
 
 
 @njit(**LINKED | INNER_ONLY, fastmath=FAST)
@@ -122,44 +145,22 @@ def _newton(out, n, R, S, K, stage, beside):
     return settled
 
 
+@njit(**INLINED)
+def weighted(weights, stages, K, d):
+    """The weighted sum of the slopes of state d at the first stages."""
+    total = weights[0] * load(K, 0, d, 0)
+    for j in range(1, stages):
+        total = total + weights[j] * load(K, j, d, 0)
+    return total
+
+
 @njit(**INNER, fastmath=FAST)
 def _stage_state(s, n, y, S, K, R):
     """Put time and states of stage s into the registers."""
-    c = 0.2 if s == 1 else 0.3 if s == 2 else 0.8 if s == 3 else 8 / 9 if s == 4 else 1.0
     h = load(S, TRIED, 0)
-    store(R, load(S, TIME, 0) + c * h, 0, 0)
+    store(R, load(S, TIME, 0) + _NODES[s] * h, 0, 0)
     for d in range(n):
-        slope = load(K, 0, d, 0)
-        if s == 1:
-            slope = 0.2 * slope
-        elif s == 2:
-            slope = 3 / 40 * slope + 9 / 40 * load(K, 1, d, 0)
-        elif s == 3:
-            slope = 44 / 45 * slope - 56 / 15 * load(K, 1, d, 0) + 32 / 9 * load(K, 2, d, 0)
-        elif s == 4:
-            slope = (
-                19372 / 6561 * slope
-                - 25360 / 2187 * load(K, 1, d, 0)
-                + 64448 / 6561 * load(K, 2, d, 0)
-                - 212 / 729 * load(K, 3, d, 0)
-            )
-        elif s == 5:
-            slope = (
-                9017 / 3168 * slope
-                - 355 / 33 * load(K, 1, d, 0)
-                + 46732 / 5247 * load(K, 2, d, 0)
-                + 49 / 176 * load(K, 3, d, 0)
-                - 5103 / 18656 * load(K, 4, d, 0)
-            )
-        else:
-            slope = (
-                35 / 384 * slope
-                + 500 / 1113 * load(K, 2, d, 0)
-                + 125 / 192 * load(K, 3, d, 0)
-                - 2187 / 6784 * load(K, 4, d, 0)
-                + 11 / 84 * load(K, 5, d, 0)
-            )
-        store(R, load(y, d, 0) + h * slope, 1 + d, 0)
+        store(R, load(y, d, 0) + h * weighted(_STAGES[s], s, K, d), 1 + d, 0)
 
 
 @njit(**INNER, fastmath=FAST)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import INLINED, INNER
+from lgf.solver.kernels import ALLOCATES, INLINED, INNER
 
 
 class Pool(NamedTuple):
@@ -20,7 +20,7 @@ class Pool(NamedTuple):
     count: np.ndarray  # int64 [1]
 
 
-@njit(**INNER)
+@njit(**ALLOCATES)
 def empty_pool(options):
     """A pool with room for all sets of a search."""
     capacity = options.depth * (options.width * options.branches + 2 * options.swaps * (options.swap_branches + 1))

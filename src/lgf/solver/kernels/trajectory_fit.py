@@ -10,12 +10,11 @@ import numpy as np
 from numba import boolean, float64, int64, types
 
 from lgf.compilation import njit
-from lgf.solver.kernels import FASTEST, INNER, KERNEL
-from lgf.solver.kernels.integrator import FLOW, OK, Options, Workspace, solve_lanes
+from lgf.solver.kernels import ALLOCATES, FASTEST, INNER, KERNEL
+from lgf.solver.kernels.integrator import FLOW, OK, Options, Workspace, make_workspace, solve_lanes
 from lgf.solver.kernels.lanes import load, repeated, store, where
 from lgf.solver.kernels.linear import damped_solve
-from lgf.solver.kernels.machine import LANES, WIDE
-from lgf.solver.kernels.slopes import N_STAGES, N_WORK
+from lgf.solver.kernels.machine import LANES
 
 _STEP = 1e-6  # of difference quotients, relative
 LARGEST = 1e8  # of an unknown, unless its own limits are wider
@@ -82,27 +81,26 @@ class Memory(NamedTuple):
     columns: np.ndarray  # [column, lane] loss of each column
     loss: np.ndarray  # [lane]
     worst: np.ndarray  # [lane] the status of the experiment that ended worst
+    samples: np.ndarray  # [lane] how many were reached
+    steps: np.ndarray  # [lane] of difference quotients
 
 
-@njit(**KERNEL)
+_workspace = njit(**ALLOCATES)(make_workspace)
+
+
+@njit(**ALLOCATES)
 def make_memory(flow, p, longest):
     """Fresh memory for samples up to `longest` per experiment."""
     columns = flow.n + flow.rates.shape[0]
     return Memory(
-        Workspace(
-            np.zeros((flow.program.n_registers, LANES)),
-            np.zeros((flow.program.n_registers, WIDE)),
-            np.zeros((N_WORK, LANES)),
-            np.zeros((N_STAGES, flow.n, LANES)),
-            np.zeros((longest, columns, LANES)),
-            np.zeros(LANES, np.int64),
-            np.zeros(LANES, np.int64),
-        ),
+        _workspace(flow, longest),
         np.zeros((flow.n, LANES)),
         np.zeros((p, LANES)),
         np.zeros((columns, LANES)),
         np.zeros(LANES),
         np.zeros(LANES, np.int64),
+        np.zeros(LANES),
+        np.zeros(LANES),
     )
 
 
@@ -130,12 +128,12 @@ def _solve_experiment(flow, record, unknowns, e, N, X, n_active, rtol, max_steps
 
 
 @njit(**INNER, fastmath=FASTEST)
-def _add_loss(record, e, N, Y, reached, columns):
-    """Add the weighted squared errors of every lane on experiment e to columns [column, lane]."""
+def _add_loss(record, e, N, memory):
+    """Add the weighted squared errors of every lane on experiment e, its first N samples, to memory.columns."""
     begin = record.first[e]
-    samples = np.empty(LANES)
+    Y, columns, samples = memory.integrator.Y, memory.columns, memory.samples
     for k in range(LANES):
-        samples[k] = reached[k]
+        samples[k] = memory.integrator.reached[k]
     for d in range(columns.shape[0]):
         largest = repeated(record.ceiling[d])
         total = load(columns, d, 0)
@@ -174,7 +172,7 @@ def losses_of_lanes(flow, record, unknowns, windows, X, n_active, rtol, max_step
         steps += _solve_experiment(
             flow, record, unknowns, e, windows[e], X, n_active, rtol, max_steps, np.bool_(False), with_highest, memory
         )
-        _add_loss(record, e, windows[e], memory.integrator.Y, memory.integrator.reached, memory.columns)
+        _add_loss(record, e, windows[e], memory)
         for k in range(LANES):
             if memory.integrator.status[k] != OK:
                 memory.worst[k] = memory.integrator.status[k]
@@ -232,7 +230,6 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
     P = x.shape[0]
     Y = memory.integrator.Y
     n_columns = memory.columns.shape[0]
-    steps_of = np.zeros(LANES)
     for i in range(P):
         g[i] = 0.0
         for j in range(P):
@@ -256,12 +253,12 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
                 if x[j] + h > upper[j]:
                     h = -h
                 X[j, lane] = x[j] + h
-                steps_of[lane] = h
+                memory.steps[lane] = h
             steps += _solve_experiment(
                 flow, record, unknowns, e, N, X, width + 1, rtol, max_steps, np.bool_(True), with_highest, memory
             )
             if done == 0:
-                _add_loss(record, e, N, Y, memory.integrator.reached, memory.columns)
+                _add_loss(record, e, N, memory)
                 reached = memory.integrator.reached[0]
                 if memory.integrator.status[0] != OK:
                     status = memory.integrator.status[0]
@@ -276,7 +273,7 @@ def _normal_equations(flow, record, unknowns, windows, x, lower, upper, rtol, ma
                             rows += 1
             for lane in range(1, width + 1):
                 row = 0
-                rate = 1.0 / steps_of[lane]
+                rate = 1.0 / memory.steps[lane]
                 for d in range(n_columns):
                     for i in range(reached):
                         if record.weight[begin + i, d] != 0.0:
