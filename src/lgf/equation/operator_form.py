@@ -8,7 +8,10 @@ import numpy as np
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.structure import canonical_sides, shifted
 from lgf.equation.system import System
+from lgf.equation.terms import term_of
 from lgf.errors import LgfError
+from lgf.expression.monomials import renumber
+from lgf.expression.tree import Expression, factors, summands
 
 
 def in_operator_form(system: System, covariance: np.ndarray) -> System:
@@ -48,10 +51,20 @@ def untied(system: System, covariance: np.ndarray) -> tuple[System, np.ndarray]:
 def _with_joined_terms(system: System) -> System:
     rows, values = [], ()
     for left, right in system.skeleton.sides:
-        left, right, own = canonical_sides(left, right, system.values)
+        if _is_joined(right):
+            right, own = renumber(right, system.values)
+        else:
+            left, right, own = canonical_sides(left, right, system.values)
         rows.append((shifted(left, len(values)), shifted(right, len(values))))
         values += own
     return System(Skeleton(system.frame, tuple(rows)), values, formulas=system.formulas, units=system.units)
+
+
+def _is_joined(right: Expression) -> bool:
+    """Whether no two summands have the same term, and none has several coefficients: it can stay as it is written."""
+    parts = summands(right)
+    single = all(sum(f.head in ("number", "constant") for f in factors(s)) < 2 for s in parts)
+    return single and len(set(map(term_of, parts))) == len(parts)
 
 
 def _converted(system: System, convert: Callable[[System], System]) -> tuple[System, np.ndarray]:

@@ -130,7 +130,10 @@ def propose_components(
         skeleton = imposed
     if len(start) != skeleton.n_constants:
         return None
-    return Proposal(skeleton, bits, origin=origin, start=start, shooting=shooting, again=True)
+    regressed = any(c.known is None for c in components)  # else the fit has to find a start
+    return Proposal(
+        skeleton, bits, origin=origin, start=start if regressed else None, shooting=shooting, again=True
+    )  # fmt: skip
 
 
 def fitted_components(components: Components, candidate: Candidate) -> Components:
