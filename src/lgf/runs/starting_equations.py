@@ -24,7 +24,7 @@ from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form
 from lgf.language.system_language import unrestricted
-from lgf.search.candidate import Proposal
+from lgf.search.candidate import GIVEN, Proposal
 from lgf.search.objective import ObjectiveSettings
 from lgf.search.systems.language import grammar_of_systems
 
@@ -49,7 +49,7 @@ def starting_proposals(
             raise LgfError(f"{what} contradicts what is known: it {error}; change one of the two.") from error
         encoded = encoding(grammar, skeleton, bool(problem.forced))
         bits = encoded.bits if encoded.derivation is not None else settings.foreign_bits
-        proposals.append(Proposal(skeleton, bits, encoded.derivation, "given"))
+        proposals.append(Proposal(skeleton, bits, encoded.derivation, GIVEN if text else "known"))
     return proposals
 
 
