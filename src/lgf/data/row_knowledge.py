@@ -122,6 +122,12 @@ def _place(text: RowTerm, frame: Frame) -> Place:
     expression = _read("term", text.term, frame)
     if canonical(expression)[0] == ZERO:
         raise LgfError(f"the term {quoted(text.term)} is 0; name another, or leave it out.")
+    nodes = list(expression.nodes())
+    if any(node.head == "constant" for node in nodes) and not any(node.head == "symbol" for node in nodes):
+        raise LgfError(
+            f"the term {quoted(text.term)} is a constant alone, and every term has one; write 1 for the constant term "
+            "(a column called C is x_C)."
+        )
     return row, term_of(expression)
 
 
