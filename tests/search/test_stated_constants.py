@@ -24,7 +24,7 @@ def culture():
 
 
 @pytest.mark.parametrize(("substrate", "n"), [
-    ("-C2*S*X/(C1 + S)", 3), ("-2.5*C0*S*X/(C1 + S)", 2), ("-C2*C0*S*X/(C1 + S)", 3),
+    ("-C2*S*X/(C1 + S)", 3), ("-2.5*C0*S*X/(C1 + S)", 2), ("-C2*C0*S*X/(C1 + S)", 3), ("-C0*C2*S*X/(C1 + S)", 3),
 ])  # fmt: skip
 def test_a_name_in_two_known_rows_is_one_constant(culture, substrate, n):
     model = LatentGrammarFlow(known={"X": "C0*S*X/(C1 + S)", "S": substrate}).fit(*culture, states=["X", "S"])

@@ -110,7 +110,8 @@ def guess_roles(
     if guessed and time is not None and all(is_called_time(names[k]) and increases(table, k) for k in values):
         raise LgfError(
             f"column {quoted(table.names[time_position])} is said to be the time, so that "
-            f"{quoted(table.names[values[0]])} alone is left as measured; leave one out, or name the measured column too."
+            f"{quoted(table.names[values[0]])} alone is left as measured; leave one out, or name the measured column "
+            "too."
         )
     others = [p for role, p in positions.items() if p is not None and role != "time"]
     _check_distinct(table, [time_position, *labels, *values, *inputs, *others])

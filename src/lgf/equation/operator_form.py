@@ -1,5 +1,6 @@
 """Forms in which a fitted system is shown, with the errors of their constants: operator form, untied constants."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from lgf.equation.system import System
 from lgf.equation.terms import term_of
 from lgf.errors import LgfError
 from lgf.expression.monomials import renumber
-from lgf.expression.tree import Expression, factors, summands
+from lgf.expression.tree import Expression, add, constant, factors, mul, summands
 
 
 def in_operator_form(system: System, covariance: np.ndarray) -> System:
@@ -51,8 +52,9 @@ def untied(system: System, covariance: np.ndarray) -> tuple[System, np.ndarray]:
 def _with_joined_terms(system: System) -> System:
     rows, values = [], ()
     for left, right in system.skeleton.sides:
-        if _is_joined(right):
-            right, own = renumber(right, system.values)
+        terms = [term_of(s) for s in summands(right)]
+        if len(set(terms)) == len(terms):
+            right, own = _with_single_coefficients(right, system.values)
         else:
             left, right, own = canonical_sides(left, right, system.values)
         rows.append((shifted(left, len(values)), shifted(right, len(values))))
@@ -60,11 +62,15 @@ def _with_joined_terms(system: System) -> System:
     return System(Skeleton(system.frame, tuple(rows)), values, formulas=system.formulas, units=system.units)
 
 
-def _is_joined(right: Expression) -> bool:
-    """Whether no two summands have the same term, and none has several coefficients: it can stay as it is written."""
-    parts = summands(right)
-    single = all(sum(f.head in ("number", "constant") for f in factors(s)) < 2 for s in parts)
-    return single and len(set(map(term_of, parts))) == len(parts)
+def _with_single_coefficients(right: Expression, values: tuple[float, ...]) -> tuple[Expression, tuple[float, ...]]:
+    """The sum with one constant in front of each summand, otherwise as it is written."""
+    pool, parts = list(values), []
+    for summand in summands(right):
+        scales = [f for f in factors(summand) if f.head in ("number", "constant")]
+        pool.append(math.prod(f.args[0] if f.head == "number" else values[f.args[0]] for f in scales))
+        rest = (f for f in factors(summand) if f not in scales)
+        parts.append(mul(constant(len(pool) - 1), *rest) if any(f.head == "constant" for f in scales) else summand)
+    return renumber(add(*parts), pool)
 
 
 def _converted(system: System, convert: Callable[[System], System]) -> tuple[System, np.ndarray]:

@@ -221,11 +221,12 @@ def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
         starts[:, own] += constants[np.minimum(rows, len(constants) - 1)][:, own]
         count[own] += 1
     starts /= count
-    if np.any(count > 1):  # from the means, and from the best constants of every equation
-        tried = [starts[0]] * (1 + len(parts))
-        for k, (own, constants) in enumerate(zip(owns, parts, strict=True), 1):
-            tried[k] = starts[0].copy()
-            tried[k][own] = constants[0][own]
+    if np.any(count > 1):  # from the means, and from the best constants of every equation beside these or ones
+        tried = [starts[0]]
+        for own, constants in zip(owns, parts, strict=True):
+            for others in (starts[0], np.ones_like(starts[0])):
+                tried.append(others.copy())
+                tried[-1][own] = constants[0][own]
         starts = np.concatenate([fitted_jointly(fitting.skeleton, target, np.array(tried), lower, upper), tried])
     return starts, total
 

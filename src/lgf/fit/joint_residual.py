@@ -30,11 +30,6 @@ def fitted_jointly(
         ]
         return np.clip(np.nan_to_num(np.concatenate(parts), nan=_FAR), -_FAR, _FAR)
 
-    fits = [
-        least_squares(
-            residuals, np.clip(start, lower, upper), bounds=(lower, upper), max_nfev=_EVALUATIONS,
-            x_scale=np.maximum(np.abs(start), 1e-6),
-        )
-        for start in starts
-    ]  # fmt: skip
+    clipped = np.clip(starts, lower, upper)
+    fits = [least_squares(residuals, x, bounds=(lower, upper), max_nfev=_EVALUATIONS, x_scale="jac") for x in clipped]
     return np.array([fit.x for fit in sorted(fits, key=lambda fit: fit.cost)])
