@@ -157,7 +157,7 @@ def test_every_verdict_and_note_becomes_a_sentence():
         assert "{" not in sentence
     values = {
         "share": 0.5, "time": 2.0, "error": 0.1, "pieces": 3, "mean": 1.0, "deviation": 0.2, "measured": "x",
-        "ratio": 9.0, "number": 2, "unknowns": 5,
+        "chosen_error": 0.1, "ratio": 9.0, "number": 2, "unknowns": 5,
     }  # fmt: skip
     assert all(note_sentence(Note(kind, "y", values)).endswith(".") for kind in NoteKind)
 

@@ -143,9 +143,10 @@ class LatentGrammarFlow(BaseEstimator):
         usual step (`units_`), dates from the first one. Several experiments are lists of arrays. A table of values has
         one column per state, named by `states` (or by a DataFrame or records, whose column of the times is left out);
         experiments may have different columns. `derivative` is the measured quantity: 0 for u, 1 for u', 2 for u'', one
-        of these per column of one state, or by state: {"x2": 2}. `initial` holds the known initial values u(t0),
-        u'(t0), ..., or a mapping from names to values; the others are fitted. `forcing` is a formula in t, a function,
-        samples at t, a mapping from the names of inputs to these, or one of these for each experiment.
+        of these per column of one state, or by state: {"x2": 2}. `initial` holds the values known at the first sample
+        of each experiment, u(t[0]), u'(t[0]), ..., or a mapping from names to values; the others are fitted. `forcing`
+        is a formula in t, a function, samples at t, a mapping from the names of inputs to these, or one of these for
+        each experiment.
         """
         t, values = columns_of_rows(t), without_times(columns_of_rows(t), columns_of_rows(values))
         known = Knowledge.stated({}, self.knowledge)

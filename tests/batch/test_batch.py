@@ -14,15 +14,17 @@ import pandas as pd
 import pytest
 
 from lgf import LatentGrammarFlow, LgfError, fit_files
-from lgf.batch.answer import ANSWER, Question, Status, answer
+from lgf.batch.answer import ANSWER, Answer, Question, Status, answer, read_answer
 from lgf.batch.common_structure import shortest
 from lgf.batch.files import ReadTable
 from lgf.batch.sources import find_sources, name_records
+from lgf.batch.table import summary, write_table
 from lgf.batch.workers import answer_all
 from lgf.cli import main
 from lgf.data import Knowledge
 from lgf.runs.folder import REQUEST
 from lgf.runs.presets import with_budget
+from lgf.runs.serialisation import to_plain, written
 from lgf.search.settings import DiscoverySettings
 
 COLUMNS = {"time": "t", "value": "u"}
@@ -159,6 +161,39 @@ def test_a_bug_in_one_record_is_written_down(plates, question):
     assert line.status is Status.FAILED
     assert "a bug of lgf (ZeroDivisionError)" in line.sentence
     assert "1 / 0" in Path("out/p1/bug.txt").read_text()
+
+
+DAMAGED = {
+    "a negative error": ("error", -1, False),
+    "a negative prediction": ("prediction", -1e308, False),
+    "no error": ("error", None, True),
+    "a huge error": ("error", 1e308, True),
+    "an infinite error": ("error", "Infinity", True),
+    "an error that is no number": ("error", "large", False),
+    "no samples of a curve": ("curves", [["u", [], [], []]], True),
+    "a curve that is none": ("curves", [[]], False),
+    "half a constant": ("constants", [["C", 1.0]], False),
+    "an endless time": ("seconds", "Infinity", False),
+    "minus one sample": ("samples", -1, False),
+    "another status": ("status", "lost", False),
+    "no status": ("status", None, False),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_answer_is_a_sentence_and_an_odd_one_a_line_of_the_table(plates, name):
+    field, value, sound = DAMAGED[name]
+    folder = Path("out/p1")
+    folder.mkdir(parents=True)
+    line = Answer("p1", "plates/p1.csv", Status.ANSWERED, "Confirmed.", "u' = -u", 0.01, 0.02, "confirmed")
+    folder.joinpath(ANSWER).write_text(json.dumps({**json.loads(written(to_plain(line))), field: value}))
+    if sound:
+        line = read_answer(folder)
+        write_table([line], Path("out"))
+        assert summary([line])
+        return
+    with pytest.raises(LgfError, match=r"answer\.json is damaged \(.*\); remove that file\.$"):
+        read_answer(folder)
 
 
 def test_a_search_in_the_same_folder_is_left_alone(plates, question):

@@ -73,6 +73,18 @@ def test_a_known_row_keeps_its_numbers():
         impose(known, Skeleton.read("x' = C*v + C*x; v' = C*sin(x) + C*v", FRAME))
 
 
+MONOD = {"x": "C0*x*v/(C1 + v)", "v": "-C2*C0*x*v/(C1 + v)"}
+
+
+@pytest.mark.parametrize(("rows", "n"), [(MONOD, 3), ({"x": "C*v", "v": "C*x"}, 2), ({"x": "C5*v", "v": "C5*x"}, 1)])
+def test_a_name_is_one_constant_in_all_known_rows(rows, n):
+    known = row_knowledge(Knowledge(known=rows), FRAME)
+    bare = "; ".join(f"{row}' = {right}" for row, right in rows.items()).translate({ord(d): "" for d in "0125"})
+    imposed = impose(known, Skeleton.read(bare, FRAME))
+    assert imposed.n_constants == n
+    assert impose(known, imposed) == imposed
+
+
 GATE = {
     "required": (Knowledge(required="x: x"), "lacks the required term x in the equation of x"),
     "required anywhere": (Knowledge(required="x^3"), r"lacks the required term x\^3$"),

@@ -64,6 +64,23 @@ def test_coefficients_share_a_constant_up_to_a_factor():
         tie(Skeleton.read("x' = C*y; y' = C*y"), relations=[Relation(place(0, "y"), place(1, "x"))])
 
 
+def test_quotients_share_their_constants_however_they_are_written():
+    skeleton = Skeleton.read("S' = C*S*X/(C + S); X' = C*S*X/(C*S + 1) - C*X")
+    quotient = term_of(read_expression("S*X/(C + S)", skeleton.frame))
+    tied = tie(skeleton, relations=[Relation((0, quotient), (1, quotient), -1.0)])
+    assert tied.n_constants == 3
+    states = {("S", 0): np.array([0.5, 2.0]), ("X", 0): np.ones(2)}
+    consumed = evaluate(tied.right_sides[0], states, (3.0, 4.0, 0.0))
+    np.testing.assert_allclose(consumed, -evaluate(tied.right_sides[1], states, (3.0, 4.0, 0.0)))
+
+
+def test_constants_that_a_skeleton_has_tied_stay_tied_under_a_law():
+    skeleton = Skeleton.read("A' = C0*A + C1*B; B' = C2*A + C3*B; D' = -3*C0*D")
+    tied = tie(skeleton, [{0: 1.0, 1: 1.0}])
+    assert str(tied).splitlines()[2] == "D' = -3*C0*D"
+    assert tied.n_constants == 2
+
+
 def test_a_tied_system_is_shown_with_a_coefficient_and_an_error_in_every_place():
     tied = tie(Skeleton.read("A' = C*A; B' = C*A; D' = C*A"), [ALL])
     covariance = np.array([[0.04, 0.01], [0.01, 0.09]])

@@ -10,19 +10,24 @@ from lgf import LatentGrammarFlow
 from lgf.data.knowledge import Knowledge
 from lgf.data.observation import Observation
 from lgf.data.problem import Problem
+from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
+from lgf.equation.terms import rows_of, term_of
 from lgf.expression.frame import Variable
 from lgf.expression.parse import read_expression
+from lgf.expression.print import plain
 from lgf.expression.tree import ONE
 from lgf.fit.constants import fit_constants
 from lgf.fit.segments import Shooting, reweighed, segmented
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import load_grammar
+from lgf.language.system_language import make_system_language
 from lgf.runs.journal import Journal
 from lgf.search.candidate import Proposal
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator
+from lgf.search.proposers.components import ComponentProposer
 from lgf.search.systems.component import Component, cancelled
 from lgf.search.systems.integral_form import (
     Needed,
@@ -384,3 +389,51 @@ def test_a_system_whose_right_hand_sides_are_all_known_is_only_fitted(known):
         np.testing.assert_allclose(sorted(equation.values), [-1.0, -0.5, 0.5, 1.0], rtol=0.05)
     assert model.run_.evaluations <= 10
     assert model.score(t, states) > 0.99
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("knowledge", [{}, {"known": {"hare": "C*hare - C*hare*lynx"}}, {"forbidden": "hare: lynx"}])
+def test_linear_systems_and_mass_action_are_always_tried(hares, knowledge, listed, monkeypatch):
+    problem = replace(hares[0], knowledge=Knowledge(**knowledge))
+    target, known = target_of(problem), row_knowledge(problem.knowledge, problem.frames[0])
+    language = make_system_language(GRAMMAR, problem, target.frame, target.ranges)
+    proposer = ComponentProposer(language, target, known)
+    if not listed:
+        monkeypatch.setattr(proposer, "_first_lists", lambda selection: {0: [], 1: []})
+    first, second = proposer.ask(10)[:2]
+    linear, action = (Skeleton.read(text, target.frame) for text in (
+        "hare' = C*hare + C*lynx + C; lynx' = C*hare + C*lynx + C",
+        "hare' = C*hare + C*lynx + C*hare^2 + C*hare*lynx + C*lynx^2; "
+        "lynx' = C*hare + C*lynx + C*hare^2 + C*hare*lynx + C*lynx^2",
+    ))  # fmt: skip
+    for proposal, expected in ((first, linear), (second, action)):
+        assert proposal.skeleton.structure.split("; ")[1] == expected.structure.split("; ")[1]
+        assert (proposal.skeleton.structure == expected.structure) is not bool(knowledge)
+        assert math.isfinite(proposal.bits)
+        assert Evaluator({target.frame: target}, problem.knowledge)(proposal).loss < 1.0
+
+
+def test_two_accelerometers_on_a_moving_base():
+    rng = np.random.default_rng(2)
+    t = np.linspace(0.0, 30.0, 600)
+    base = " + ".join(
+        f"{size:.4f}*sin({w:.4f}*t + {phase:.4f})"
+        for w, phase, size in zip(
+            rng.uniform(0.5, 12, 12), rng.uniform(0, 6.28, 12), rng.normal(size=12) / 3, strict=True
+        )
+    )
+    text = "p'' = -9*p - 0.3*p' + 30*(q - p) + 0.1*(q' - p') - a; q'' = -42.857142*(q - p) - 0.142857*(q' - p') - a"
+    system = System.read(text, inputs={"a": base})
+    signal = Forcing.from_formula(base)
+    solved = solve(system, {"p": 0, "p'": 0, "q": 0, "q'": 0}, t, {"a": signal}, rtol=1e-9)
+    clean = np.column_stack([solved["p''"], solved["q''"]])
+    values = clean + 0.05 * clean.std(axis=0) * rng.standard_normal(clean.shape)
+    observation = Observation(
+        t, values, (Variable("p", 2), Variable("q", 2)), inputs={"a": Forcing.from_samples(t, signal.values(t))}
+    )
+    found = discover(Problem((observation,)), GRAMMAR)
+    assert found.best.loss < 0.052**2
+    terms = [{term_of(s) for row, s in rows_of(found.best.skeleton) if row == at} for at in (0, 1)]
+    symbols = [{plain(n) for term in own for n in term.nodes() if n.head == "symbol"} for own in terms]
+    assert symbols == [{"p", "p'", "q", "q'", "a"}] * 2
+    assert found.best.skeleton.n_constants == 8

@@ -237,6 +237,18 @@ def test_one_hidden_state_does_not_explain_a_chaotic_record():
     assert NoteKind.HIDDEN_UNEXPLAINED in kinds(discovery)
 
 
+def test_of_several_experiments_one_hidden_state_is_not_blamed_for_a_constant_that_varies():
+    t = np.linspace(0.0, 12.0, 120)
+    parts = []
+    for rate in (0.2, 1.0):
+        system = System.read(f"x' = x - 0.5*x*y; y' = 0.4*x*y - {rate}*y")
+        parts.append(Observation(t, solve(system, {"x": 2, "y": 1}, t)["x"][:, None], ("x",)))
+    problem = Problem(tuple(parts), Knowledge(hidden="y", known={"x": "C*x - C*x*y", "y": "C*x*y - C*y"}))
+    discovery = discover(problem, load_grammar("systems"), limited(20))
+    assert NoteKind.HIDDEN_UNEXPLAINED not in kinds(discovery)
+    assert NoteKind.HIDDEN_UNEXPLAINED_EXPERIMENTS in kinds(discovery)
+
+
 def test_a_run_is_written_read_resumed_and_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     line = ["discover", "hares", "--value", "hare", "--hidden", "lynx", "--population", "hare", "--population", "lynx"]

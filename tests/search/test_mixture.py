@@ -15,6 +15,7 @@ from lgf.search.mixture import make_schedule
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer
 from lgf.search.select import SelectionSettings
 from lgf.search.settings import PRESETS, DiscoverySettings, EnumerationSettings, ProposerShare
+from lgf.solver.forcing import Forcing
 
 T = np.linspace(0, 4, 40)
 NOISE = 0.02 * np.random.default_rng(0).standard_normal(len(T))
@@ -105,3 +106,17 @@ def test_a_preset_without_a_model_or_of_an_order_that_models_do_not_know_is_sear
     found = discover(third, load_grammar("standard"), settings)
     assert found.evaluations == 16
     assert found.best.skeleton.frame.orders == (3,)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_plain_equations_are_tried_whatever_the_lists_say(order):
+    problem = Problem(
+        (replace(DECAY.observations[0], inputs={"a": Forcing.from_samples(T, np.sin(T))}),), Knowledge(order=order)
+    )
+    settings = replace(SMALL, search=SearchSettings(first=4, iterations=2))
+    found = discover(problem, load_grammar("standard"), settings)
+    (frame,) = problem.frames
+    linear = "C*u' + C*u" if order == 2 else "C*u"
+    for text in (f"{linear} + C*a + C", f"{linear} + C*u^2 + C*a + C"):
+        skeleton = Skeleton.read(f"{frame.highest[0]} = {text}", frame)
+        assert found.population.get(skeleton.structure) is not None, text

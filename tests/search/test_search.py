@@ -27,7 +27,15 @@ from lgf.search.objective import Criterion, ObjectiveSettings, objective
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, priced, propose
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.round_constants import without_phases
-from lgf.search.select import SelectionSettings, choose, confirmed, finalists, penalty_of, steady
+from lgf.search.select import (
+    SelectionSettings,
+    choose,
+    confirmed,
+    finalists,
+    penalty_of,
+    steady,
+    without_undetermined,
+)
 from lgf.search.settings import PAPER, DiscoverySettings
 from lgf.search.verdict import Trust
 from lgf.smoothing.complete import complete
@@ -384,6 +392,29 @@ def test_finalists_lose_what_is_negligible(stage):
     population = Population([replace(bloated, fit=fit, objective=-1e9)])
     found = finalists(population, evaluator, joblib_map(), SelectionSettings(n_finalists=1), [language])
     assert Skeleton.read("u' = C*u + C*u^2").structure in {c.skeleton.structure for c in found}
+
+
+@pytest.mark.parametrize(("text", "least"), [
+    ("u' = C*u + C*u^2 + C*sin(C*t)", "u' = C*u + C*u^2"), ("u' = C*u + C*u^2 + C*u^3", "u' = C*u + C*u^2"),
+])  # fmt: skip
+def test_finalists_lose_what_the_data_do_not_determine(stage, text, least):
+    _target, language, evaluator = stage
+    skeleton = Skeleton.read(text)
+    bloated = evaluator(Proposal(skeleton, language.price(skeleton)))
+    found = finalists(Population([bloated]), evaluator, joblib_map(), SelectionSettings(n_finalists=1), [language])
+    assert Skeleton.read(least).structure == found[0].skeleton.structure
+    assert all(abs(v) > e for v, e in zip(found[0].fit.values, found[0].fit.errors, strict=True))
+    assert found[0].objective < bloated.objective
+
+
+def test_the_rest_goes_on_from_the_constants_of_the_winner(stage):
+    target, language, evaluator = stage
+    skeleton = Skeleton.read("u' = C*u + C*u^2 + C*u^3")
+    bloated = evaluator(Proposal(skeleton, language.price(skeleton)))
+    (rest,) = without_undetermined(bloated, target, language)
+    assert rest.skeleton.n_constants == len(rest.start) == 2
+    refitted = evaluator.patient(rest)
+    np.testing.assert_allclose(rest.start, refitted.fit.values, rtol=0.05)  # the others moved with what was left out
 
 
 def test_an_equation_that_only_the_kernels_can_solve_is_not_chosen(stage):

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from lgf.data import Problem
 from lgf.errors import LgfError
@@ -32,6 +33,7 @@ from lgf.runs.presets import model_named
 from lgf.runs.request import Request, Run, check_request, execute
 from lgf.runs.serialisation import checked, read, read_json, to_plain, written
 from lgf.search.settings import DiscoverySettings
+from lgf.settings.ranges import Tally, Weight
 from lgf.stopping import StopToken
 
 ANSWER = "answer.json"  # the line of the record in the table, written last
@@ -93,13 +95,13 @@ class Answer:
     status: Status
     sentence: str = ""  # the verdict, or why there is no equation
     equation: str = ""
-    error: float | None = None  # root mean square, relative to the signal
-    prediction: float | None = None  # of samples that the fit did not see
+    error: Annotated[float, Field(ge=0.0)] | None = None  # root mean square, relative to the signal
+    prediction: Annotated[float, Field(ge=0.0)] | None = None  # of samples that the fit did not see
     trust: str = ""
     constants: tuple[tuple[str, float, float], ...] = ()  # (term, value, standard error)
-    samples: int = 0
-    evaluations: int = 0
-    seconds: float = 0.0  # of the processor
+    samples: Tally = 0
+    evaluations: Tally = 0
+    seconds: Weight = 0.0  # of the processor
     curves: tuple[Curve, ...] = field(default=(), repr=False)
     time_unit: str = ""  # by the header, or of dates, which need not be the same in all records
 

@@ -37,7 +37,7 @@ Unit = Annotated[
     ),
 ]
 Initial = Annotated[
-    str | None, typer.Option(help="Known initial values, as u,u',... or 'x=1,y=3 cm'. Others are fitted.")
+    str | None, typer.Option(help="Values known at the first sample, as u,u',... or 'x=1,y=3 cm'. Others are fitted.")
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

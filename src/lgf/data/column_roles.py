@@ -107,6 +107,12 @@ def guess_roles(
     guessed = values is None
     if values is None:
         values = guess_values(table, names, free, labels, notes)
+    if guessed and time is not None and all(is_called_time(names[k]) and increases(table, k) for k in values):
+        raise LgfError(
+            f"column {quoted(table.names[time_position])} is said to be the time, so that "
+            f"{quoted(table.names[values[0]])} alone is left as measured; leave one out, or name the measured column "
+            "too."
+        )
     others = [p for role, p in positions.items() if p is not None and role != "time"]
     _check_distinct(table, [time_position, *labels, *values, *inputs, *others])
     if not wide and guessed and not labels and are_replicates([names[k] for k in values]):

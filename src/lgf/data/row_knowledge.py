@@ -5,6 +5,7 @@ user's own included: it puts known right-hand sides in, ties constants, and refu
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -39,6 +40,9 @@ from lgf.expression.tree import (
     summands,
 )
 
+NUMBERS = 1_000  # that a constant with a number may have
+_NUMBERED = re.compile(r"\bC[0-9]")
+
 Place = tuple[int | None, Expression]
 """A term and the position of the state in whose equation it stands; None is any equation."""
 
@@ -49,6 +53,7 @@ class RowKnowledge:
 
     frame: Frame
     rights: Mapping[int, Expression] = field(default_factory=dict)  # known right-hand sides
+    names: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of their constants: C0 is one in all of them
     musts: tuple[Place, ...] = ()
     mustnots: frozenset[Place] = frozenset()
     bounds: Mapping[Place, Bounds] = field(default_factory=dict)
@@ -83,12 +88,11 @@ def row_knowledge(knowledge: Knowledge, frame: Frame) -> RowKnowledge:
         assert left[0] is not None
         assert right[0] is not None
         relations.append(Relation((left[0], left[1]), (right[0], right[1]), shared.factor))
+    rights, constants = _rights(knowledge.known or {}, frame)
     return RowKnowledge(
         frame,
-        {
-            _row(Variable.read(row).name, frame): _right(row, text, frame)
-            for row, text in (knowledge.known or {}).items()
-        },
+        rights,
+        constants,
         tuple(_place(read_row_term(text), frame) for text in knowledge.required or ()),
         frozenset(_place(read_row_term(text), frame) for text in knowledge.forbidden or ()),
         {_place(read_row_term(text), frame): limits for text, limits in (knowledge.bounds or {}).items()},
@@ -118,6 +122,12 @@ def _place(text: RowTerm, frame: Frame) -> Place:
     expression = _read("term", text.term, frame)
     if canonical(expression)[0] == ZERO:
         raise LgfError(f"the term {quoted(text.term)} is 0; name another, or leave it out.")
+    nodes = list(expression.nodes())
+    if any(node.head == "constant" for node in nodes) and not any(node.head == "symbol" for node in nodes):
+        raise LgfError(
+            f"the term {quoted(text.term)} is a constant alone, and every term has one; write 1 for the constant term "
+            "(a column called C is x_C)."
+        )
     return row, term_of(expression)
 
 
@@ -130,6 +140,22 @@ def _read(what: str, text: str, frame: Frame) -> Expression:
     if not has_values(expression):
         raise LgfError(f"the {what} {quoted(text)} has no value anywhere; correct it.")
     return expression
+
+
+def _rights(known: Mapping[str, str], frame: Frame) -> tuple[dict[int, Expression], dict[int, tuple[int, ...]]]:
+    """The known right-hand sides, their constants numbered from 0, and their names; a bare C has its own."""
+    rights, names = {}, {}
+    for place, (row, text) in enumerate(known.items(), 1):
+        right, at = _right(row, text, frame), _row(Variable.read(row).name, frame)
+        own = tuple(dict.fromkeys(_constants(right)))
+        rights[at] = substitute(right, {c: constant(i) for i, c in enumerate(own)})
+        names[at] = tuple(c.args[0] + (0 if _NUMBERED.search(text) else NUMBERS * place) for c in own)
+    return rights, names
+
+
+def _constants(e: Expression) -> list[Expression]:
+    """The open constants of the expression in the order of their places."""
+    return [node for node in e.nodes() if node.head == "constant"]
 
 
 def _right(row: str, text: str, frame: Frame) -> Expression:
@@ -250,13 +276,18 @@ def _with_known_rows(known: RowKnowledge, skeleton: Skeleton) -> Skeleton:
     if not known.rights:
         return skeleton
     sides = list(skeleton.sides)
+    first: dict[int, Expression] = {}  # the constant of each name
+    same: dict[Expression, Expression] = {}
     for row, right in known.rights.items():
         left = known.frame.highest[row].symbol
         if _opened(left, sides[row][1]) != _opened(left, right):
             raise Contradiction(f"has another right-hand side of {known.frame.highest[row]} than the known one")
-        own = {n: constant(1_000_000 + 1_000 * row + n.args[0]) for n in right.nodes() if n.head == "constant"}
-        sides[row] = left, substitute(right, own)
-    return numbered(skeleton.frame, sides)
+        present = dict(zip(_constants(right), _constants(sides[row][1]), strict=False))
+        if substitute(right, present) != sides[row][1]:
+            present = {c: constant(1_000 * NUMBERS + known.names[row][c.args[0]]) for c in _constants(right)}
+            sides[row] = left, substitute(right, present)
+        same |= {own: first.setdefault(known.names[row][c.args[0]], own) for c, own in present.items()}
+    return numbered(skeleton.frame, [(left, substitute(right, same)) for left, right in sides])
 
 
 def _opened(left: Expression, right: Expression) -> str:

@@ -1,5 +1,6 @@
 """Forms in which a fitted system is shown, with the errors of their constants: operator form, untied constants."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -8,7 +9,10 @@ import numpy as np
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.structure import canonical_sides, shifted
 from lgf.equation.system import System
+from lgf.equation.terms import term_of
 from lgf.errors import LgfError
+from lgf.expression.monomials import renumber
+from lgf.expression.tree import Expression, add, constant, factors, mul, summands
 
 
 def in_operator_form(system: System, covariance: np.ndarray) -> System:
@@ -48,10 +52,25 @@ def untied(system: System, covariance: np.ndarray) -> tuple[System, np.ndarray]:
 def _with_joined_terms(system: System) -> System:
     rows, values = [], ()
     for left, right in system.skeleton.sides:
-        left, right, own = canonical_sides(left, right, system.values)
+        terms = [term_of(s) for s in summands(right)]
+        if len(set(terms)) == len(terms):
+            right, own = _with_single_coefficients(right, system.values)
+        else:
+            left, right, own = canonical_sides(left, right, system.values)
         rows.append((shifted(left, len(values)), shifted(right, len(values))))
         values += own
     return System(Skeleton(system.frame, tuple(rows)), values, formulas=system.formulas, units=system.units)
+
+
+def _with_single_coefficients(right: Expression, values: tuple[float, ...]) -> tuple[Expression, tuple[float, ...]]:
+    """The sum with one constant in front of each summand, otherwise as it is written."""
+    pool, parts = list(values), []
+    for summand in summands(right):
+        scales = [f for f in factors(summand) if f.head in ("number", "constant")]
+        pool.append(math.prod(f.args[0] if f.head == "number" else values[f.args[0]] for f in scales))
+        rest = (f for f in factors(summand) if f not in scales)
+        parts.append(mul(constant(len(pool) - 1), *rest) if any(f.head == "constant" for f in scales) else summand)
+    return renumber(add(*parts), pool)
 
 
 def _converted(system: System, convert: Callable[[System], System]) -> tuple[System, np.ndarray]:

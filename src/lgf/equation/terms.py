@@ -1,8 +1,12 @@
 """The terms of a skeleton: its summands by equation, and a summand without its coefficient."""
 
+import math
+from functools import lru_cache
+
 from lgf.equation.skeleton import Skeleton
-from lgf.expression.canonical import canonical
-from lgf.expression.tree import Expression, factors, mul, summands
+from lgf.expression.canonical import canonical, to_terms
+from lgf.expression.monomials import UNIT, n_constants, renumber, to_expression
+from lgf.expression.tree import Expression, constant, factors, mul, summands
 
 
 def terms_of(skeleton: Skeleton) -> tuple[Expression, ...]:
@@ -16,6 +20,18 @@ def rows_of(skeleton: Skeleton) -> tuple[tuple[int, Expression], ...]:
     return tuple((i, summand) for i, body in enumerate(bodies) for summand in summands(body))
 
 
+@lru_cache(maxsize=16384)  # a search asks again and again about the same summands
 def term_of(summand: Expression) -> Expression:
-    """The summand without its open or numerical coefficient, canonical."""
-    return canonical(mul(*(f for f in factors(summand) if f.head not in ("constant", "number"))))[0]
+    """The summand without its coefficient, canonical; an open coefficient, which takes up others, is implied.
+
+    >>> from lgf.expression.parse import read_expression
+    >>> from lgf.expression.print import plain
+    >>> plain(term_of(read_expression("3*S*X/(C + S)")), ["C"])
+    'S*X/(C*S + 1)'
+    """
+    body = mul(*(f for f in factors(summand) if f.head not in ("constant", "number")))
+    pool = [math.nan] * (n_constants(body) + 1)
+    terms = to_terms(mul(constant(len(pool) - 1), body), pool)
+    if len(terms) > 1:
+        return canonical(body)[0]
+    return renumber(to_expression(dict.fromkeys(terms, UNIT), pool), pool)[0]

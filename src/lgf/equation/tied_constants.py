@@ -5,12 +5,16 @@ this is a linear system. Its pivots are written in terms of the coefficients tha
 fewer constants and fulfils the law for any values.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.terms import term_of
 from lgf.errors import LgfError
 from lgf.expression.canonical import canonical
 from lgf.expression.print import plain
@@ -49,6 +53,14 @@ class _Summand:
         return mul(value, self.body)
 
 
+class _Same(NamedTuple):
+    """A constant of the summands that is `factor` times another, because the skeleton has one for both."""
+
+    first: Expression
+    second: Expression
+    factor: float
+
+
 def tie(skeleton: Skeleton, laws: Sequence[Law] = (), relations: Sequence[Relation] = ()) -> Skeleton:
     """The skeleton with its coefficients tied so that it fulfils the laws and relations for any constants.
 
@@ -66,9 +78,10 @@ def tie(skeleton: Skeleton, laws: Sequence[Law] = (), relations: Sequence[Relati
     if rights is None:
         raise Contradiction("is not solved for its highest derivatives")
     concerned = {row for law in laws for row in law} | {row for r in relations for row, _ in (r.left, r.right)}
-    parts = _summands(rights, concerned)
-    parts = _with_common_inner_constants(parts, laws)
-    matrix, fixed = _equations(skeleton, parts, laws, relations)
+    parts, same = _summands(skeleton, rights, concerned if not skeleton.tied else set(range(len(rights))))
+    concerned |= {s.row for s in parts}
+    parts = _with_common_inner_constants(parts, laws, relations, same)
+    matrix, fixed = _equations(skeleton, parts, laws, relations, same)
     free = [s for s in parts if s.constant is not None]
     solution = _solved(matrix, fixed)
     if solution is None:
@@ -105,12 +118,16 @@ def _text(term: Expression) -> str:
     return plain(term, ["C"] * 99)
 
 
-def _summands(rights: Sequence[Expression], concerned: set[int]) -> list[_Summand]:
-    """The summands of these rows, like terms joined; the constants of every row have indices of their own."""
-    parts = []
+def _summands(
+    skeleton: Skeleton, rights: Sequence[Expression], concerned: set[int]
+) -> tuple[list[_Summand], list[_Same]]:
+    """(the summands of these rows, like terms joined, each row with constants of its own; which of these are one)."""
+    parts, values = [], {}
     for row in sorted(concerned):
-        body, _ = canonical(rights[row])
+        body, first = canonical(rights[row], _generic(skeleton.n_constants, 1.0))
+        second = canonical(rights[row], _generic(skeleton.n_constants, 0.5))[1] if skeleton.tied else first
         base = 1_000 * (row + 1) + 1_000_000  # indices that no other row has; `numbered` makes them consecutive
+        values |= {constant(base + i): pair for i, pair in enumerate(zip(first, second, strict=False))}
         body = substitute(body, {c: constant(base + c.args[0]) for c in body.nodes() if c.head == "constant"})
         for summand in summands(body):
             if summand.head == "number" and summand.args[0] == 0.0:
@@ -120,28 +137,44 @@ def _summands(rights: Sequence[Expression], concerned: set[int]) -> list[_Summan
             rest = [f for f in factors(summand) if f.head not in ("number", "constant")]
             inside = mul(ONE, *rest)
             parts.append(
-                _Summand(
-                    row, canonical(inside)[0], float(np.prod(numbers)), constants[0] if constants else None, inside
-                )
+                _Summand(row, term_of(inside), float(np.prod(numbers)), constants[0] if constants else None, inside)
             )
-    return parts
+    same = [
+        _Same(a, b, values[b][0] / values[a][0])
+        for a, b in combinations(values if skeleton.tied else (), 2)
+        if math.isclose(values[b][0] * values[a][1], values[b][1] * values[a][0], rel_tol=1e-9)
+    ]
+    return parts, same
 
 
-def _with_common_inner_constants(parts: list[_Summand], laws: Sequence[Law]) -> list[_Summand]:
-    """The summands with the inner constants of equal terms of a law made the same, or they could not cancel."""
-    names: dict[Expression, Expression] = {}
-    for law in laws:
+def _generic(n: int, power: float) -> list[float]:
+    """Values of constants, of which no product of few is a number times another."""
+    return [1.1 * (2.0 + math.sqrt(p)) ** power for p in range(2, n + 2)]
+
+
+def _with_common_inner_constants(
+    parts: list[_Summand], laws: Sequence[Law], relations: Sequence[Relation], same: Sequence[_Same]
+) -> list[_Summand]:
+    """The summands with the inner constants of equal terms of a law or a relation made the same."""
+    names = {s.second: mul(number(s.factor), s.first) for s in reversed(same)}
+    groups = [{(s.row, s.term) for s in parts if s.row in law} for law in laws]
+    groups += [{relation.left, relation.right} for relation in relations]
+    for group in groups:
         first: dict[Expression, list[Expression]] = {}
         for s in parts:
-            if s.row in law:
+            if (s.row, s.term) in group:
                 own = [n for n in s.body.nodes() if n.head == "constant"]
                 for mine, common in zip(own, first.setdefault(s.term, own), strict=True):
                     names[mine] = names.get(common, common)
-    return [_Summand(s.row, s.term, s.number, s.constant, substitute(s.body, names)) for s in parts]
+    return [replace(s, body=substitute(s.body, names)) for s in parts]
 
 
 def _equations(
-    skeleton: Skeleton, parts: list[_Summand], laws: Sequence[Law], relations: Sequence[Relation]
+    skeleton: Skeleton,
+    parts: list[_Summand],
+    laws: Sequence[Law],
+    relations: Sequence[Relation],
+    same: Sequence[_Same],
 ) -> tuple[np.ndarray, np.ndarray]:
     """(matrix, right side) of the linear equations for the open coefficients."""
     free = [s for s in parts if s.constant is not None]
@@ -151,6 +184,8 @@ def _equations(
         rows.append([weight_of(s) for s in free])
         values.append(-sum(weight_of(s) * s.number for s in parts if s.constant is None))
 
+    for s in same:
+        equation(lambda p, s=s: s.factor * (p.constant == s.first) - (p.constant == s.second))
     for law in laws:
         for term in dict.fromkeys(s.term for s in parts if s.row in law):
             members = [s for s in parts if s.row in law and s.term == term]

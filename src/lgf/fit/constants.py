@@ -14,6 +14,7 @@ from pydantic import Field
 from lgf.equation.skeleton import Skeleton
 from lgf.equation.system import System
 from lgf.fit.initial_guesses import starting_points
+from lgf.fit.joint_residual import fitted_jointly
 from lgf.fit.nelder_mead import nelder_mead
 from lgf.fit.random_effects import distribution, random_length
 from lgf.fit.segments import Shooting, joined, reweighed, segmented
@@ -213,14 +214,22 @@ def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
         total += float(losses[0])
     if len(parts) == 1:
         return parts[0], total
-    # The best of every equation combined, then the second best, ...; a constant of several equations is the mean.
+    # The best of every equation combined, then the second best, ...
     rows = np.arange(max(map(len, parts)))
+    owns = [np.concatenate([equation.linear, equation.nonlinear]) for equation in compiled.equations]
     starts, count = np.zeros((len(rows), compiled.n_constants)), np.zeros(compiled.n_constants)
-    for equation, constants in zip(compiled.equations, parts, strict=True):
-        own = np.concatenate([equation.linear, equation.nonlinear])
+    for own, constants in zip(owns, parts, strict=True):
         starts[:, own] += constants[np.minimum(rows, len(constants) - 1)][:, own]
         count[own] += 1
-    return starts / count, total
+    starts /= count
+    if np.any(count > 1):  # from the means, and from the best constants of every equation beside these or ones
+        tried = [starts[0]]
+        for own, constants in zip(owns, parts, strict=True):
+            for others in (starts[0], np.ones_like(starts[0])):
+                tried.append(others.copy())
+                tried[-1][own] = constants[0][own]
+        starts = np.concatenate([fitted_jointly(fitting.skeleton, target, np.array(tried), lower, upper), tried])
+    return starts, total
 
 
 def _residual(fitting: Fitting, values: np.ndarray) -> float:

@@ -170,7 +170,7 @@ def explicit_form(skeleton: Skeleton) -> Skeleton:
 
 def linear_form(skeleton: Skeleton) -> Skeleton:
     """The same structure with C*(C*u + F)/D written as (C*u + C*F)/D, so that more constants enter linearly."""
-    if skeleton.right_sides is None:
+    if skeleton.right_sides is None or skeleton.tied:
         return skeleton
     terms = [s for right in skeleton.right_sides for s in summands(right)]
     if not any(s.head == "*" and any(f.head == "+" for f in s.args) for s in terms):

@@ -79,6 +79,7 @@ _NOTES: Mapping[NoteKind, Callable[[str, Values], str]] = {
         "times as long and no longer, however good the equations are."
     ),
     NoteKind.NOISE_GROWS: lambda *_: "The noise grows with the signal, so large values count less in the fit.",
+    NoteKind.GIVEN: lambda equation, v: _given(equation, v),
     NoteKind.VARIES: lambda term, v: (
         f"The constant C of {term} differs between experiments: mean {format_number(v['mean'])}, standard deviation "
         f"{format_number(v['deviation'])}."
@@ -118,6 +119,15 @@ _NOTES: Mapping[NoteKind, Callable[[str, Values], str]] = {
         "changed together without any effect on what is measured."
     ),
 }
+
+
+def _given(equation: str, v: Values) -> str:
+    if "error" not in v:
+        return f"The equation given, {equation}, could not be solved over the whole record."
+    if "chosen_error" not in v:
+        return f"The equation chosen has the form of one that was given; its error is {percentage(v['error'])}."
+    error, chosen = percentage(v["error"]), percentage(v["chosen_error"])
+    return f"The equation given, fitted as {equation}, has an error of {error}; the chosen one has {chosen}."
 
 
 def note_sentence(note: Note) -> str:

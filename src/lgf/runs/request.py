@@ -24,7 +24,7 @@ from lgf.expression.mathml import markup
 from lgf.grammar import Grammar, read_grammar
 from lgf.runs.journal import Journal, Tick
 from lgf.runs.presets import proposers_for
-from lgf.runs.starting_equations import starting_proposals
+from lgf.runs.starting_equations import check_shared, starting_proposals
 from lgf.search.candidate import Candidate, Proposal
 from lgf.search.discover import Discovery, discover
 from lgf.search.hidden.given import started_at_numbers
@@ -277,7 +277,7 @@ def check_request(request: Request, proposers: Iterable[str] = ()) -> None:
         raise LgfError(
             "a hidden state cannot be inferred where completed columns count as measured; leave out the preset paper."
         )
-    _ = request.proposals
+    check_shared(request.grammar, request.problem, request.proposals)
 
 
 def warn(findings: Sequence[Finding]) -> None:

@@ -1,26 +1,32 @@
 """Equations to try first, which the user gives as text, as proposals of a search."""
 
+import math
 import re
 from collections.abc import Sequence
+from itertools import count
 
 from lgf.data import Problem
 from lgf.data.column_roles import DEFAULT_INPUT
-from lgf.data.row_knowledge import impose, row_knowledge
+from lgf.data.row_knowledge import NUMBERS, impose, row_knowledge
 from lgf.equation.skeleton import Skeleton
+from lgf.equation.structure import shifted
 from lgf.equation.system import System
+from lgf.equation.terms import term_of
 from lgf.equation.tied_constants import Contradiction
 from lgf.errors import LgfError, quoted
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame
-from lgf.expression.monomials import n_constants
 from lgf.expression.numeric import has_values
 from lgf.expression.parse import ReadingError, read_equations
 from lgf.expression.print import plain
+from lgf.expression.tree import Expression, constant, mul, summands
 from lgf.grammar import Grammar
 from lgf.language.cheapest_derivation import encoding
 from lgf.language.language import explicit_form, linear_form
-from lgf.search.candidate import Proposal
+from lgf.language.system_language import unrestricted
+from lgf.search.candidate import GIVEN, Proposal
 from lgf.search.objective import ObjectiveSettings
+from lgf.search.systems.language import grammar_of_systems
 
 
 def starting_proposals(
@@ -43,8 +49,40 @@ def starting_proposals(
             raise LgfError(f"{what} contradicts what is known: it {error}; change one of the two.") from error
         encoded = encoding(grammar, skeleton, bool(problem.forced))
         bits = encoded.bits if encoded.derivation is not None else settings.foreign_bits
-        proposals.append(Proposal(skeleton, bits, encoded.derivation, "given"))
+        proposals.append(Proposal(skeleton, bits, encoded.derivation, GIVEN if text else "known"))
     return proposals
+
+
+def check_shared(grammar: Grammar, problem: Problem, proposals: Sequence[Proposal]) -> None:
+    """Raises LgfError if a shared constant is that of a term which no equation can have."""
+    for frame in problem.frames:
+        known = row_knowledge(problem.knowledge, frame)
+        own = {(row, term) for p in proposals if p.skeleton.frame == frame for row, term in _terms(p.skeleton.sides)}
+        for text, relation in zip(problem.knowledge.shared or (), known.relations, strict=True):
+            for row, term in (relation.left, relation.right):
+                fixed = known.rights.get(row)
+                possible = (row, term) in own or (
+                    _sayable(grammar, frame, row, term) if fixed is None else (0, term) in _terms([(term, fixed)])
+                )
+                if not possible:
+                    raise LgfError(
+                        f"the shared constant {quoted(text)} says nothing: no equation of {frame.names[row]} that is "
+                        f"searched has the term {plain(term, ['C'] * 99)}; correct it, or give the equations."
+                    )
+
+
+def _terms(sides: Sequence[tuple[Expression, Expression]]) -> set[tuple[int, Expression]]:
+    """(equation, term) of the right sides, as they are compared with those that share a constant."""
+    return {(row, term_of(s)) for row, (_, right) in enumerate(sides) for s in summands(canonical(right)[0])}
+
+
+def _sayable(grammar: Grammar, frame: Frame, row: int, term: Expression) -> bool:
+    """Whether the grammar can say an equation of this row with this term."""
+    right = mul(constant(0), shifted(term, 1))
+    if len(frame.states) > 1:
+        return math.isfinite(unrestricted(grammar_of_systems(grammar), frame).row_structure(row, right).bits)
+    skeleton = Skeleton(frame, ((frame.highest[0].symbol, right),))
+    return not grammar.summand or encoding(grammar, skeleton).derivation is not None
 
 
 def _read_start(text: str, problem: Problem) -> Skeleton:
@@ -88,16 +126,16 @@ def _with_known_rows(text: str, problem: Problem, frame: Frame) -> tuple[str, bo
     lefts = {left for left, _ in sides}
     missing = [(row, right) for row, right in known.rights.items() if frame.highest[row].symbol not in lefts]
     lines = [text] if text else []
-    next_constant = max(constants, default=-1) + 1
+    numbers = [name for own in known.names.values() for name in own if name < NUMBERS]
+    unused = count(max([*constants, *numbers], default=-1) + 1)
     for row, right in missing:
-        own = n_constants(right)
+        own = known.names[row]
         if not constants:  # every number will be open, so a constant is written as a number
-            names = ["1.5"] * own
+            names = ["1.5"] * len(own)
         elif re.search(r"\bC[0-9]", text):
-            names = [f"C{next_constant + i}" for i in range(own)]
+            names = [f"C{name if name < NUMBERS else next(unused)}" for name in own]
         else:
-            names = ["C"] * own
-        next_constant += own
+            names = ["C"] * len(own)
         lines.append(f"{frame.highest[row]} = {plain(right, names)}")
     return "; ".join(lines), not constants
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lgf.data.problem import Problem
 from lgf.equation.operator_form import in_operator_form
@@ -14,6 +14,8 @@ from lgf.fit.sharing import COMMON, Sharing
 from lgf.grammar import Derivation
 from lgf.settings.ranges import Tally
 from lgf.solver.stability import Stability
+
+GIVEN = "given"  # the origin of the user's equations
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,12 +114,15 @@ class Population:
         return True
 
     def add(self, candidate: Candidate) -> None:
-        """Adds the candidate; of two with the same structure the better one stays."""
+        """Adds the candidate; of two with the same structure the better one stays, with the origin of the first."""
         structure = candidate.skeleton.structure
         self._tried.add(structure)
         previous = self._by_structure.get(structure)
-        if previous is None or candidate.objective < previous.objective:
+        if previous is None:
             self._by_structure[structure] = candidate
+        elif candidate.objective < previous.objective:
+            proposal = replace(candidate.proposal, origin=previous.proposal.origin)
+            self._by_structure[structure] = replace(candidate, proposal=proposal)
 
     def best(self, k: int = 1) -> list[Candidate]:
         """The k candidates with the smallest objective; ties go to the earlier one."""

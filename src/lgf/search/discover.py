@@ -17,7 +17,7 @@ from lgf.fit.target import Target
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import Grammar
 from lgf.language.language import make_language
-from lgf.search.candidate import Candidate, Population, Proposal
+from lgf.search.candidate import GIVEN, Candidate, Population, Proposal
 from lgf.search.conclusion import conclude
 from lgf.search.evaluate import Evaluator
 from lgf.search.hidden.coupling import scale_is_free
@@ -27,10 +27,11 @@ from lgf.search.hidden.record import given_starts, widened, with_guessed_path, w
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
 from lgf.search.noise_model import growth_about_smoothed, reweighted
-from lgf.search.notes import Note
+from lgf.search.notes import Note, notes_on_given
 from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
 from lgf.search.proposers.basic import priced
+from lgf.search.select import refined
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.language import system_language
 from lgf.search.verdict import Verdict, is_refuted
@@ -172,7 +173,10 @@ def discover(
     conclusion = conclude(
         population, problem, measured, completions, evaluator, mapper, spread, [*languages, *systems], settings
     )
-    decision, notes = conclusion.decision, conclusion.notes
+    decision = conclusion.decision
+    judge = replace(evaluator, targets=conclusion.targets)
+    given = [population.get(p.skeleton.structure) or judge(p) for p in first if p.origin == GIVEN]
+    notes = [*conclusion.notes, *notes_on_given(refined(given, judge, mapper), decision.best, measured)]
     equals, equivalents = decision.indistinguishable, ()
     if problem.hidden:
         hidden_notes, equivalents = hidden_findings(

@@ -13,6 +13,7 @@ from lgf.search.proposers.basic import (
     EvolutionProposer,
     MixedProposer,
     MonteCarloProposer,
+    PlainProposer,
     Proposer,
 )
 from lgf.search.proposers.components import ComponentProposer
@@ -89,9 +90,10 @@ def make_schedule(
     systems: Sequence[tuple[SystemLanguage, RowKnowledge]] = (),
     spread: Spread = alone,
 ) -> list[tuple[Proposer, int]]:
-    """Pairs (proposer, iterations): the first list, then the mixture of the proposers by their shares.
+    """Pairs (proposer, iterations): the first list, plain equations, then the mixture of the proposers by their shares.
 
-    The first list is that of the conditional flow, if it is among the proposers, or else the enumeration.
+    The first list is that of the conditional flow, if it is among the proposers, or else the enumeration. The plain
+    equations, linear ones and those with all products, are tried whatever it says.
 
     Proposers of share 0 are used only if no other can be (see `ProposerShare`). `languages` are of frames with one
     state, `systems` of frames with several. Without both only the user's proposers are used; without those the schedule
@@ -131,9 +133,11 @@ def make_schedule(
     mixture = usable[0] if len(usable) == 1 else MixedProposer(parts)
     if not languages:
         return [(mixture, 1)]
+    first = enumeration, settings.enumeration.iterations
     if listed is not None and settings.conditional.iterations > 0:
-        return [(listed, settings.conditional.iterations), (mixture, 1)]
-    return [(enumeration, settings.enumeration.iterations), (mixture, 1)]
+        first = listed, settings.conditional.iterations
+    plain = PlainProposer(languages)
+    return [first, (plain, 1 if plain.waiting and first[1] else 0), (mixture, 1)]
 
 
 def _have_summands(languages: Sequence[Language]) -> bool:

@@ -25,6 +25,7 @@ class NoteKind(StrEnum):
     PIECES = "pieces"  # of the record, each solved from a start of its own: pieces
     TENFOLD_GROWTH = "tenfold growth"  # of small errors: time
     NOISE_GROWS = "noise grows"
+    GIVEN = "given"  # the user's equation `subject`: error unless it was not solved, chosen_error unless it was chosen
     VARIES = "varies"  # the constant of the term `subject`: mean, deviation
     HIDDEN = "hidden"  # the state `subject`: measured
     HIDDEN_UNEXPLAINED = "hidden, unexplained"  # times the noise: ratio
@@ -70,6 +71,18 @@ def notes_on(
     for v in best.fit.sharing.varying:
         values = {"mean": best.fit.values[v.constant], "deviation": v.deviation}
         notes.append(Note(NoteKind.VARIES, terms[v.constant], values))
+    return notes
+
+
+def notes_on_given(given: Sequence[Candidate], best: Candidate, measured: Problem) -> list[Note]:
+    """How each of the user's equations did, whichever was chosen."""
+    notes = []
+    for candidate in given:
+        chosen = candidate.skeleton.structure == best.skeleton.structure
+        errors = {"error": candidate.loss} | ({} if chosen else {"chosen_error": best.loss})
+        values = {name: math.sqrt(loss) for name, loss in errors.items() if math.isfinite(loss)}
+        equation = "; ".join(str((best if chosen else candidate).shown(measured)).splitlines())
+        notes.append(Note(NoteKind.GIVEN, equation, values))
     return notes
 
 

@@ -9,10 +9,12 @@ import numpy as np
 from lgf.data.problem import Problem
 from lgf.equation.simplification import SimplifySettings, simplify
 from lgf.equation.skeleton import Skeleton, numbered
+from lgf.equation.structure import canonical_sides
 from lgf.expression.canonical import canonical
 from lgf.expression.frame import Frame
 from lgf.expression.functions import FUNCTIONS
-from lgf.expression.tree import Expression, T, add, constant, mul, summands
+from lgf.expression.numeric import has_values
+from lgf.expression.tree import ZERO, Expression, T, add, constant, mul, substitute, summands
 from lgf.fit.constants import initial_values
 from lgf.fit.target import Target
 from lgf.language.language import Language, explicit_form, linear_form
@@ -27,6 +29,10 @@ from lgf.settings.ranges import Count, Positive, Weight
 from lgf.solver.reference import solve_by_reference
 from lgf.solver.solve import solve
 from lgf.solver.trajectory import SolveStatus, relative_l2
+
+_DETERMINED = 1.0  # standard errors: a smaller constant is left out, if the description is then no longer
+_MOST_UNBOUNDED = 4  # constants without any error that are left out in turn
+_ROUNDS = 3  # of leaving out
 
 
 @dataclass(frozen=True)
@@ -67,21 +73,28 @@ def finalists(
     n_finalists = max(settings.n_finalists // 2, 1) if dear else settings.n_finalists
     best = refined(population.best(n_finalists), evaluator, mapper)
     by_frame = {language.frame: language for language in languages}
-    simpler = [
-        _simplified(c, evaluator.targets[c.skeleton.frame], by_frame.get(c.skeleton.frame), settings.simplification)
-        for c in best
-    ]
+    simpler: list[Proposal | None] = [p for c in best for p in _simplified(c, evaluator, by_frame, settings)]
     for c in best:
         language = by_frame.get(c.skeleton.frame)
         simpler += _without_functions_of_time(c, language)
         for rounded in (with_round_constants(c, settings.rounding), without_phases(c)):
             if rounded is not None and isinstance(language, Language):
                 simpler.append(_proposed(rounded, language))
-    # Simplified structures are refitted too, even if the search fitted them before.
-    refitted = {c.skeleton.structure for c in best}
-    possible = [p for p in simpler if p is not None and evaluator.admit(p) is not None]
-    unrefined = {p.skeleton.structure: p for p in reversed(possible) if p.skeleton.structure not in refitted}
-    best += mapper(patient, list(unrefined.values()))
+    for _ in range(_ROUNDS):
+        # Simplified structures are refitted too, even if the search fitted them before, and from the better start.
+        refitted = {c.skeleton.structure for c in best}
+        possible = [p for p in simpler if p is not None and evaluator.admit(p) is not None]
+        unrefined = {
+            p.skeleton.structure: p
+            for p in reversed(possible)
+            if p.start is not None or p.skeleton.structure not in refitted
+        }
+        if not unrefined:
+            break
+        fresh = mapper(patient, list(unrefined.values()))
+        best = sorted([*best, *fresh], key=lambda c: c.objective)
+        best = list({c.skeleton.structure: c for c in reversed(best)}.values())[::-1]
+        simpler = [p for c in fresh if c in best[:n_finalists] for p in _simplified(c, evaluator, by_frame, settings)]
     for candidate in best:
         population.add(candidate)
     return sorted(best, key=lambda c: c.objective)
@@ -118,20 +131,76 @@ def _polished(candidate: Candidate, target: Target) -> Proposal:
 
 
 def _simplified(
-    candidate: Candidate, target: Target, language: Language | SystemLanguage | None, settings: SimplifySettings
-) -> Proposal | None:
-    """The proposal without negligible terms; None if there are none or the grammar cannot derive the rest."""
+    candidate: Candidate,
+    evaluator: Evaluator,
+    languages: Mapping[Frame, Language | SystemLanguage],
+    settings: SelectionSettings,
+) -> list[Proposal]:
+    """The proposals without terms that are negligible by the criterion; none if there are none to leave out."""
+    target, language = evaluator.targets[candidate.skeleton.frame], languages.get(candidate.skeleton.frame)
     if language is None or not math.isfinite(candidate.loss):
-        return None
+        return []
+    if isinstance(language, SystemLanguage) or evaluator.objective.criterion is not Criterion.PAPER:
+        return without_undetermined(candidate, target, language)
     system = candidate.fit.system(target)
-    simpler = simplify(system, target.environment, settings)
-    if simpler is system:
+    simpler = simplify(system, target.environment, settings.simplification)
+    proposed = None if simpler is system else _proposed(simpler.skeleton, language)
+    return [] if proposed is None else [proposed]
+
+
+def without_undetermined(candidate: Candidate, target: Target, language: Language | SystemLanguage) -> list[Proposal]:
+    """The candidate with the constants that the data do not determine at 0, started from the others' values.
+
+    A constant below its standard error is left out, the least certain first; the others move as their covariance says.
+    Of those without any error, which the data leave open together, each may be the one to leave out.
+    """
+    fit = candidate.fit
+    values, covariance = np.array(fit.values), np.array(fit.covariance)
+    unbounded = np.flatnonzero(~np.isfinite(np.diag(covariance)))
+    if fit.sharing.varying or len(unbounded) == len(values):
+        return []
+    covariance[unbounded], covariance[:, unbounded] = 0.0, 0.0
+    dropped: list[int] = []
+    while True:
+        errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        certain = np.divide(np.abs(values), errors, out=np.full(len(values), np.inf), where=errors > 0.0)
+        certain[dropped] = np.inf
+        least = int(np.argmin(certain))
+        if certain[least] >= _DETERMINED:
+            break
+        along = covariance[least] / covariance[least, least]
+        values, covariance = values - values[least] * along, covariance - np.outer(along, covariance[least])
+        dropped.append(least)
+    sets = [dropped, *([*dropped, int(i)] for i in unbounded[:_MOST_UNBOUNDED])]
+    proposals = [_without(candidate, own, values, target, language) for own in sets if own]
+    return [p for p in proposals if p is not None]
+
+
+def _without(
+    candidate: Candidate,
+    dropped: Sequence[int],
+    values: np.ndarray,
+    target: Target,
+    language: Language | SystemLanguage,
+) -> Proposal | None:
+    """The candidate's equations with these constants at 0, started at the values; None if the language lacks them."""
+    frame, zero = candidate.skeleton.frame, {constant(i): ZERO for i in dropped}
+    sides = [(substitute(left, zero), substitute(right, zero)) for left, right in candidate.skeleton.sides]
+    nodes = [node for pair in sides for side in pair for node in side.nodes()]
+    if not all(v.symbol in nodes for v in frame.highest) or not all(has_values(left - right) for left, right in sides):
         return None
-    if isinstance(language, SystemLanguage):
-        bits = language.price(simpler.skeleton)
-        polished = replace(_polished(candidate, target), skeleton=simpler.skeleton, start=simpler.values, bits=bits)
-        return replace(polished, origin="simplified") if math.isfinite(bits) else None
-    return _proposed(simpler.skeleton, language)
+    start = tuple(float(values[i]) for i in dict.fromkeys(n.args[0] for n in nodes if n.head == "constant"))
+    skeleton = numbered(frame, sides)
+    if any(node.head in FUNCTIONS and node.args[0].head == "number" for node in nodes):  # cos(0*t) is 1
+        if skeleton.tied or len(sides) > 1:
+            return None
+        left, right, start = canonical_sides(*skeleton.sides[0], start)
+        skeleton = Skeleton(frame, ((left, right),))
+    bits = language.price(skeleton)
+    if not math.isfinite(bits):
+        return None
+    polished = _polished(candidate, target)
+    return replace(polished, skeleton=skeleton, start=start, bits=bits, derivation=None, origin="simplified")
 
 
 def _without_functions_of_time(candidate: Candidate, language: Language | SystemLanguage | None) -> list[Proposal]:

@@ -38,7 +38,9 @@ def hidden_findings(
     notes = [Note(NoteKind.HIDDEN, name, {"measured": measured})]
     ratio = float(np.sqrt(best.loss / target.noise_loss))
     if ratio > _UNEXPLAINED:
-        notes.append(Note(NoteKind.HIDDEN_UNEXPLAINED, name, {"ratio": ratio}))
+        common = target.n_experiments > 1 and not best.fit.sharing.varying
+        kind = NoteKind.HIDDEN_UNEXPLAINED_EXPERIMENTS if common else NoteKind.HIDDEN_UNEXPLAINED
+        notes.append(Note(kind, name, {"ratio": ratio}))
     equivalents = tuple(equivalents_of(best, near, target, fit))
     if scale_is_free(known, given):
         notes.append(Note(NoteKind.FREE_SCALE, name))

@@ -12,7 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from lgf.expression.frame import Frame
+from lgf.equation.skeleton import numbered
+from lgf.expression.canonical import canonical
+from lgf.expression.frame import Frame, Variable
+from lgf.expression.tree import ONE, add, constant, mul, number, power
 from lgf.grammar import Blocks, Derivation, bits, enumerate_derivations, join, sample, split, split_rules
 from lgf.language.language import Language
 from lgf.language.system_language import SystemLanguage
@@ -104,6 +107,34 @@ class EnumerationProposer:
 
     def tell(self, population: Population) -> None:
         """Does nothing: the proposals do not depend on the population."""
+
+
+class PlainProposer:
+    """The full linear equation with all inputs, and the one with all products of the state too, of each language."""
+
+    def __init__(self, languages: Sequence[Language]):
+        self.waiting = [p for language in languages for p in _plain(language)]
+
+    def ask(self, n: int) -> list[Proposal]:
+        """All of them, once."""
+        proposals, self.waiting = self.waiting, []
+        return proposals
+
+    def tell(self, population: Population) -> None:
+        """Does nothing: the proposals do not depend on the population."""
+
+
+def _plain(language: Language) -> Iterator[Proposal]:
+    frame = language.frame
+    linear = (*(v.symbol for v in frame.variables), *frame.input_symbols, ONE)
+    state = Variable(frame.names[0]).symbol
+    for terms in (linear, (*linear, power(state, number(2)))):
+        right, _ = canonical(add(*(mul(constant(i), term) for i, term in enumerate(terms))))
+        skeleton = numbered(frame, ((frame.highest[0].symbol, right),))
+        derivation = language.encoding(skeleton).derivation if language.grammar.summand else None
+        proposal = None if derivation is None else propose(language, derivation, "plain")
+        if proposal is not None:
+            yield proposal
 
 
 _ELITE = 50  # candidates that are varied

@@ -1,6 +1,7 @@
 """Proposals of systems: right-hand sides selected for each row alone, combined, and changed where the fit shows it.
 
-The plan is a sequence of batches; each depends on the fits of the one before:
+The plan is a sequence of batches; each depends on the fits of the one before. Full linear systems and mass action are
+fitted with the first combinations, whatever the lists say.
 
 1. terms of each row are selected in integral form along the smoothed states (`systems.component_lists`);
 2. combinations of these right-hand sides, best first, are fitted in short segments;
@@ -39,6 +40,7 @@ from lgf.search.systems.component import (
 )
 from lgf.search.systems.component_lists import ComponentSelection
 from lgf.search.systems.conservation import closures
+from lgf.search.systems.plain import plain_components
 from lgf.search.systems.repair import moves
 from lgf.search.systems.row_fits import FLOOR
 from lgf.search.systems.row_ranking import load_row_ranking
@@ -171,14 +173,11 @@ class ComponentProposer:
         terms = make_term_grid(self._language, target)
         selection = self._selection(terms, target.columns)
         lists = self._first_lists(selection)
-        if not all(lists.values()):
-            return
         short = SEGMENTS[0]
         for short in SEGMENTS:
-            yield _present(
-                self._trial(components, (short,), "combination")
-                for components in self._consistent([lists[i] for i in range(self._n)])
-            )
+            plain = (self._trial(c, (short,), "plain") for c in plain_components(self._language, self._known))
+            listed = self._consistent([lists[i] for i in range(self._n)]) if all(lists.values()) else ()
+            yield _present([*plain, *(self._trial(components, (short,), "combination") for components in listed)])
             if self._best(short) and self._explains(self._best(short)[0]):
                 break
         if not self._best(short):

@@ -16,6 +16,8 @@ from lgf.language.row_structure import RowStructure
 from lgf.language.system_language import SystemLanguage
 from lgf.search.candidate import Candidate, Proposal
 
+PLAIN = "components: plain"  # the origin of systems that are tried whatever the record says
+
 
 @dataclass(frozen=True)
 class Component:
@@ -117,6 +119,8 @@ def propose_components(
 ) -> Proposal | None:
     """The proposal of these right-hand sides; None if the language cannot say them or they contradict what is known."""
     bits = sum(language.bits(row, c.terms, c.divisor) for row, c in enumerate(components))
+    if origin == PLAIN and math.isinf(bits):  # a sum longer than any of the grammar has the bits of its terms
+        bits = sum(language.rows[row].cost.get(t, math.inf) for row, c in enumerate(components) for t in c.terms)
     if not math.isfinite(bits):
         return None
     skeleton = language.skeleton([RowStructure(c.terms, c.divisor, known=c.known) for c in components])
@@ -130,7 +134,11 @@ def propose_components(
         skeleton = imposed
     if len(start) != skeleton.n_constants:
         return None
-    return Proposal(skeleton, bits, origin=origin, start=start, shooting=shooting, again=True)
+    # Where nothing was regressed the fit has to find a start.
+    regressed = origin != PLAIN and any(c.known is None for c in components)
+    return Proposal(
+        skeleton, bits, origin=origin, start=start if regressed else None, shooting=shooting, again=True
+    )  # fmt: skip
 
 
 def fitted_components(components: Components, candidate: Candidate) -> Components:

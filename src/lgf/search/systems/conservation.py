@@ -14,6 +14,7 @@ import numpy as np
 
 from lgf.data.row_knowledge import RowKnowledge
 from lgf.equation.tied_constants import Law, Relation
+from lgf.expression.monomials import n_constants
 from lgf.expression.tree import ONE, Expression
 from lgf.language.system_language import SystemLanguage
 from lgf.search.systems.component import Component, Components, exchanged, summands_of
@@ -93,7 +94,8 @@ def _with_partners(components: Components, relations: tuple[Relation, ...], lang
             if term in own.terms and partner not in other.terms and other.known is None and factor:
                 place = own.terms.index(term)
                 value = factor * own.coefficients[place]
-                rows[there] = other.plus(partner, value, own.inner[place], language, there)
+                inner = own.inner[place] if partner == term else (1.0,) * n_constants(partner)
+                rows[there] = other.plus(partner, value, inner, language, there)
     return tuple(rows)
 
 
