@@ -22,7 +22,6 @@ from lgf.paper.autoencoder.autoencoder import Autoencoder, AutoencoderSettings, 
 from lgf.paper.autoencoder.block_autoencoder import BlockAutoencoder
 from lgf.paper.flow.denoiser import Denoiser, DenoiserSettings, denoiser_shapes
 from lgf.paper.flow.predictor import Predictor, predictor_shapes
-from lgf.paper.layers import Array, Shapes, below, named
 from lgf.trained.folders import (
     DAMAGED,
     FACTS,
@@ -34,6 +33,7 @@ from lgf.trained.folders import (
     no_model,
     undescribed_model,
 )
+from lgf.trained.layers import Array, Shapes, below, named
 
 FORMAT = 1
 _WEIGHTS = "weights.safetensors"

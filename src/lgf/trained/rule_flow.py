@@ -19,12 +19,12 @@ from functools import cached_property
 import numpy as np
 
 from lgf.grammar import Grammar
+from lgf.trained.layers import layer_norm, linear, silu
 
 LARGEST_FEATURE = 6.0
 LARGEST_LOG_ODDS = 12.0
 BY_TERM = 5
 """Static features of each term; they come first, kind by kind."""
-_EPSILON = 1e-5  # of layer norms, as in torch
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RuleFlow:
         state = _perceptron(w, "enter", x)
         for i in range(self.settings.reading):
             state = self._residual(f"reading.{i}", state)
-        return _norm(w, "read", state)
+        return layer_norm(w, "read", state)
 
     def missing(self, features: np.ndarray) -> np.ndarray:
         """The vectors [..., width] of features of what is missing, added to the state while a summand is said."""
@@ -79,8 +79,8 @@ class RuleFlow:
         kinds = _scaled(features, w["mean"], w["deviation"])[: BY_TERM * groups].reshape(BY_TERM, groups)
         lacks = _scaled(missing, w["missing_mean"], w["missing_deviation"])[:groups]
         x = np.concatenate([kinds, lacks[None]]).T
-        hidden = _silu(_linear(w, "evidence", x) + w["of_term"] + _linear(w, "context", state))
-        log_odds = _linear(w, "log_odds", hidden)[:, 0]
+        hidden = silu(linear(w, "evidence", x) + w["of_term"] + linear(w, "context", state))
+        log_odds = linear(w, "log_odds", hidden)[:, 0]
         return np.exp(LARGEST_LOG_ODDS * np.tanh(log_odds / LARGEST_LOG_ODDS))
 
     @cached_property
@@ -104,14 +104,14 @@ class RuleFlow:
         hidden = state + w["side.weight"][side]
         for i in range(self.settings.depth):
             hidden = self._residual(f"steps.{i}", hidden)
-        logits = self._prior + strength * (_linear(w, "leave", _norm(w, "last", hidden)) + gain)
+        logits = self._prior + strength * (linear(w, "leave", layer_norm(w, "last", hidden)) + gain)
         logits = np.where(allowed & (self.left_sides == side[:, None]), logits, -np.inf)
         logits = logits - logits.max(1, keepdims=True)
         return logits - np.log(np.exp(logits).sum(1, keepdims=True))
 
     def _residual(self, name: str, x: np.ndarray) -> np.ndarray:
-        inner = _silu(_linear(self.weights, f"{name}.1", _norm(self.weights, f"{name}.0", x)))
-        return x + _linear(self.weights, f"{name}.3", inner)
+        inner = silu(linear(self.weights, f"{name}.1", layer_norm(self.weights, f"{name}.0", x)))
+        return x + linear(self.weights, f"{name}.3", inner)
 
 
 def log_weights(grammar: Grammar) -> np.ndarray:
@@ -124,19 +124,5 @@ def _scaled(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarra
     return np.clip(scaled, -LARGEST_FEATURE, LARGEST_FEATURE)
 
 
-def _linear(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
-    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
-
-
 def _perceptron(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
-    return _linear(w, f"{name}.3", _silu(_linear(w, f"{name}.0", x)))
-
-
-def _norm(w: dict[str, np.ndarray], name: str, x: np.ndarray) -> np.ndarray:
-    centred = x - x.mean(-1, keepdims=True)
-    scale = np.sqrt((centred**2).mean(-1, keepdims=True) + _EPSILON)
-    return centred / scale * w[f"{name}.weight"] + w[f"{name}.bias"]
-
-
-def _silu(x: np.ndarray) -> np.ndarray:
-    return x / (1.0 + np.exp(-x))
+    return linear(w, f"{name}.3", silu(linear(w, f"{name}.0", x)))

@@ -12,9 +12,9 @@ from lgf.grammar import Extent, Grammar, extent, unpad
 from lgf.paper.autoencoder.block_autoencoder import BlockAutoencoder, block_shapes
 from lgf.paper.autoencoder.quantisation import to_codes, to_tokens
 from lgf.paper.autoencoder.sequence_autoencoder import SequenceAutoencoder, sequence_shapes
-from lgf.paper.layers import Shapes, Weights
 from lgf.paper.layout import Layout
 from lgf.settings.ranges import Count, Weight
+from lgf.trained.layers import Shapes, Weights
 
 Autoencoder = BlockAutoencoder | SequenceAutoencoder
 CHANNELS = 4

@@ -13,7 +13,8 @@ from lgf.grammar import Derivation, Extent, Grammar
 from lgf.paper.derivations import arrangement
 from lgf.paper.derivations.block_decoding import decode_blocks
 from lgf.paper.derivations.rule_slots import left_sides, logits_by_position, occurrences, used_once
-from lgf.paper.layers import (
+from lgf.paper.layout import Layout
+from lgf.trained.layers import (
     Array,
     Shapes,
     Weights,
@@ -25,7 +26,6 @@ from lgf.paper.layers import (
     row_sum,
     silu,
 )
-from lgf.paper.layout import Layout
 
 
 @dataclass(frozen=True)

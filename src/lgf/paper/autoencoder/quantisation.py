@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lgf.paper.layers import Array
+from lgf.trained.layers import Array
 
 EPSILON = 1e-3
 

@@ -7,8 +7,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from lgf.grammar import Derivation, Grammar, decode
-from lgf.paper.layers import Array, Shapes, Weights, elu, linear, linear_shapes, named, relu, sigmoid
 from lgf.paper.layout import Layout
+from lgf.trained.layers import Array, Shapes, Weights, elu, linear, linear_shapes, named, relu, sigmoid
 
 KERNELS = (7, 8, 9)
 RESIDUAL = 60

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from lgf.errors import LgfError
-from lgf.paper.layers import (
+from lgf.paper.layout import Layout
+from lgf.settings.ranges import Count
+from lgf.trained.layers import (
     Array,
     Shapes,
     Weights,
@@ -26,8 +28,6 @@ from lgf.paper.layers import (
     silu,
     token_sum,
 )
-from lgf.paper.layout import Layout
-from lgf.settings.ranges import Count
 
 
 def noised(layout: Layout, x1: NDArray[np.integer], t: Array, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lgf.paper.flow.predictor import Predictor
-from lgf.paper.layers import Array
+from lgf.trained.layers import Array
 
 STATIC_TEMPERATURE = 0.25  # of the guidance towards certain knowledge
 _LOG_SQRT_TWO_PI = np.float32(0.5 * math.log(2 * math.pi))

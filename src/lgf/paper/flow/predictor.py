@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lgf.paper.layers import (
+from lgf.paper.layout import Layout
+from lgf.trained.layers import (
     Array,
     Shapes,
     Weights,
@@ -24,7 +25,6 @@ from lgf.paper.layers import (
     named,
     token_sum,
 )
-from lgf.paper.layout import Layout
 
 LEAST_LOG_SIGMA = math.log(1e-2)
 

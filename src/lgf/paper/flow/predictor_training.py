@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lgf.paper.flow.denoiser import noised
 from lgf.paper.flow.predictor import LEAST_LOG_SIGMA, Predictor
-from lgf.paper.layers import Array
+from lgf.trained.layers import Array
 
 BATCH = 128
 LEARNING_RATE = 3e-3

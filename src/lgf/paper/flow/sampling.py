@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from lgf.paper.flow.denoiser import Denoiser
 from lgf.paper.flow.guidance import Guide, taylor_log_ratio
-from lgf.paper.layers import Array, softmax
+from lgf.trained.layers import Array, softmax
 
 LARGEST_LOG_RATIO = np.float32(80.0)
 _MARGIN = np.float32(1.0001)  # for rounding, in the probability to leave the mask

@@ -4,8 +4,8 @@ import numpy as np
 from torch import nn
 
 from lgf.paper.flow.denoiser import Denoiser
-from lgf.paper.layers import Array
 from lgf.paper.training import denoiser as flow
+from lgf.trained.layers import Array
 
 
 def arrays(module: nn.Module) -> dict[str, Array]:

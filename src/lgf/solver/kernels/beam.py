@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lgf.compilation import njit
-from lgf.solver.kernels import ALLOCATES, INLINED, KERNEL
+from lgf.solver.kernels import ALLOCATES, INNER, KERNEL
 from lgf.solver.kernels.column_span import Columns, empty_span, gains, make_span, multiply, product, want
 from lgf.solver.kernels.term_sets import empty_pool, insert, place_of, push
 
@@ -73,7 +73,7 @@ def _empty_room(n_terms, options):
     )  # fmt: skip
 
 
-@njit(**INLINED)
+@njit(**INNER)
 def _extend(columns, options, count_cost, pool, span, room, rss, size, key, cost, branches, n_touched):
     """Push the best extensions of the chosen set to the pool; returns the number of touched places."""
     n_terms = columns.key.shape[0]
