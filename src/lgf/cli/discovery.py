@@ -95,7 +95,7 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
     view = run_view(run)
     chosen = view.chosen
     try:
-        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else chosen.text)
+        typer.echo(written(_facts(view, folder), indent=1).decode() if as_json else view.headline)
     finally:
         write_run(run, folder)
         path = write_report(run, folder)
@@ -104,6 +104,8 @@ def write_results(run: Run, folder: Path, as_json: bool, console: Console) -> No
         summary += f", stability: {chosen.stability}"
     if len(view.equal) > 1:
         summary += f", {len(view.equal) - 1} more that the data cannot tell apart"
+    if view.headline != chosen.text:
+        console.print(f"The best of the equations that were tried: {chosen.text}", style="dim", soft_wrap=True)
     console.print(summary, style="dim", soft_wrap=True)
     for sentence in view.sentences:
         console.print(sentence, soft_wrap=True)

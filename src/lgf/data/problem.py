@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lgf.data.knowledge import Knowledge
-from lgf.data.noise import is_noise_alone, is_random_walk
+from lgf.data.noise import is_noise_alone
 from lgf.data.observation import Observation
 from lgf.data.row_knowledge import row_knowledge
 from lgf.equation.dimensions import Units, quantity_units
@@ -221,13 +221,6 @@ class Problem:
             values = np.concatenate(columns)
             shares.append(float(np.nanvar(values) / max(np.nanmean(values**2), 1e-300)))
         return float(np.sqrt(np.mean(shares)))
-
-    @cached_property
-    def is_random_walk(self) -> bool:
-        """Whether a measured column moves like a random walk, and no known input makes it do so."""
-        own = (o for e, o in enumerate(self.observations) if not shaken(self.signals(e), o.t))
-        columns = (column for o in own for column in o.values.T)
-        return any(is_random_walk(column[~np.isnan(column)]) for column in columns)
 
     def signals(self, experiment: int = 0) -> dict[str, Forcing]:
         """The known inputs of this experiment by name: its own, else those known for all."""

@@ -232,6 +232,11 @@ def _residual_stage(fitting: Fitting) -> tuple[np.ndarray, float]:
     return starts, total
 
 
+def residual_start(fitting: Fitting) -> np.ndarray:
+    """The unknowns at which the smoothed rates are explained best, with guessed initial values."""
+    return fitting.unknown_starts(_residual_stage(fitting)[0][:1])[0]
+
+
 def _residual(fitting: Fitting, values: np.ndarray) -> float:
     target = fitting.target
     weight = target.complete.astype(float)

@@ -134,6 +134,20 @@ class Target:
         """The loss of the answer 0 in each column."""
         return np.sum(self.record.weight * self.record.data**2, axis=0)
 
+    @cached_property
+    def signals_squared(self) -> np.ndarray:
+        """The mean square of the measured values of each column, 1 where nothing was measured."""
+        present = self.record.weight > 0
+        squares = np.sum(self.record.data**2, axis=0, where=present) / np.maximum(self.column_counts, 1)
+        return np.where(squares > 0, squares, 1.0)
+
+    @cached_property
+    def weight_length(self) -> float:
+        """The sum of the logarithms of the weights of all samples: inverse variances in units of their signal."""
+        present = self.record.weight > 0
+        relative = self.record.weight * self.power * self.signals_squared
+        return float(np.sum(np.log(relative[present])))
+
     def first_noise(self, experiment: int, column: int) -> float:
         """The standard deviation of the noise of the first measured value, by its weight among those of the column."""
         weight = self.record.weight[:, column]

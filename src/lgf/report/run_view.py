@@ -9,6 +9,9 @@ from lgf.data import Finding
 from lgf.report import sentences
 from lgf.runs.equations import EquationView, candidates_of, equation_view, front_of, key_of
 from lgf.runs.request import Run
+from lgf.search.verdict import Trust
+
+NO_LAW = "No law found"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,11 @@ class RunView:
     seconds: float
     interrupted: bool
     versions: Mapping[str, str]
+
+    @property
+    def headline(self) -> str:
+        """The equation, or that no law was found: then no equation stands on top."""
+        return NO_LAW if self.trust == Trust.NO_LAW else self.chosen.text
 
     @property
     def sentences(self) -> list[str]:

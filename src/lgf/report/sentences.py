@@ -30,9 +30,9 @@ _VERDICTS: Mapping[Reason, str] = {
     Reason.FEW_SAMPLES: (
         "Inconclusive: there are too few samples to see whether the equation predicts what its fit did not see."
     ),
-    Reason.RANDOM_WALK: (
-        "Inconclusive: the record moves like a random walk, and of a random walk any equation predicts as little as "
-        "this one."
+    Reason.NAIVE: (
+        "No law found: a naive forecast, such as the last value or a line, describes the record as well. The equation "
+        "is the best of those that were tried; do not quote it as a law."
     ),
     Reason.UNEXPLAINED: (
         "Inconclusive: the equation leaves {left} of the record's variation unexplained, so predictions within such "

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
+from lgf.fit.segments import segmented
 from lgf.fit.target import Target
 from lgf.fit.target_assembly import make_target
 from lgf.language.language import Language
@@ -18,11 +17,14 @@ from lgf.search.decision import Decision, Tools, decide, simple_candidates, simp
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.hidden.equivalents import preferred
 from lgf.search.loop import Mapper
-from lgf.search.noise_model import growth_of, leaves_pattern, reweighted, with_noise_model
+from lgf.search.naive import a_naive_forecast_is_as_likely
+from lgf.search.noise_growth import growth_about, reweighted
+from lgf.search.noise_model import leaves_pattern, with_noise_model
 from lgf.search.notes import Note, notes_on
 from lgf.search.objective import Criterion
 from lgf.search.prediction import continues, with_prediction
 from lgf.search.select import choose, confirmed, finalists, penalty_of, refined, simplest_equal
+from lgf.search.sensitivity import solved_columns
 from lgf.search.settings import DiscoverySettings
 from lgf.search.systems.nested import simplest_nested
 from lgf.search.varying import vary_one
@@ -66,10 +68,9 @@ def conclude(
         pool = unique([*best_ones, *simpler])
         described = _described(pool, evaluator, settings)
         growing = _growing(best_ones[0], pool, problem, completions, evaluator, mapper, settings)
-        if growing is not None and growing.length < _length(described, evaluator):
-            problem, evaluator, pool, described, _ = growing
-            growth = evaluator.growth
-            best_ones, simpler = pool[: len(best_ones)], pool[len(best_ones) :]
+        if growing is not None and _shortest(growing.described) + math.log(problem.n_samples) < _shortest(described):
+            problem, evaluator, best_ones, described = growing
+            growth, pool, simpler = evaluator.growth, best_ones, []
         if problem.knowledge.vary == "auto":
             varied = vary_one(pool, evaluator.patient, mapper)
             best_ones, described = [*best_ones, *varied], [*described, *_described(varied, evaluator, settings)]
@@ -125,7 +126,11 @@ def conclude(
         best = next((c for c in near if accept(c)), best)
     best = simplest_equal(best_ones, best, problem, targets, selection)
     decision = decide(best, best_ones, simpler, tools, prediction, selection.indistinguishable)
-    verdict = verdict_on(decision.best, measured, patterned, prediction)
+    exact = decision.best.loss <= selection.fully_explained * targets[decision.best.skeleton.frame].floor
+    naive = not exact and a_naive_forecast_is_as_likely(
+        [decision.best, *best_ones], problem, completions, evaluator, patterned
+    )
+    verdict = verdict_on(decision.best, measured, patterned, naive, prediction)
     notes = notes_on(decision.best, decision.prediction_front, verdict, measured, growth, prediction)
     return Conclusion(decision, verdict, notes, targets, growth)
 
@@ -137,7 +142,6 @@ class _Growing(NamedTuple):
     evaluator: Evaluator
     pool: list[Candidate]  # refitted
     described: list[Candidate]  # under the noise that their residuals show
-    length: float
 
 
 def _growing(
@@ -145,18 +149,19 @@ def _growing(
     evaluator: Evaluator, mapper: Mapper, settings: DiscoverySettings,
 ) -> _Growing | None:  # fmt: skip
     """The candidates under noise that grows with the signal; None if the leader's residuals do not show it."""
-    target = evaluator.targets[leader.skeleton.frame]
-    grows = growth_of(leader, target)
+    target, frame = evaluator.targets[leader.skeleton.frame], leader.skeleton.frame
+    curves = solved_columns(leader, segmented(target, leader.fit.segments))
+    grows = None if curves is None else growth_about(problem, frame, curves.T, smoothed=False)
     if grows is None:
         return None
-    growth, variances = grows
-    weighted = reweighted(problem, leader.skeleton.frame, variances)
-    judge = replace(evaluator, targets=_targets(weighted, completions, settings), growth=growth)
+    weighted = reweighted(problem, frame, grows[1])
+    judge = replace(evaluator, targets=_targets(weighted, completions, settings), growth=grows[0])
     refitted = _refitted(pool, judge, mapper)
-    described = _described(refitted, judge, settings)
-    logarithms = float(np.sum(np.log(variances[target.record.weight > 0])))
-    length = _length(described, judge) + logarithms + math.log(target.n_samples)
-    return _Growing(weighted, judge, refitted, described, length)
+    return _Growing(weighted, judge, refitted, _described(refitted, judge, settings))
+
+
+def _shortest(candidates: Sequence[Candidate]) -> float:
+    return min(c.objective for c in candidates)
 
 
 def _described(candidates: Sequence[Candidate], evaluator: Evaluator, settings: DiscoverySettings) -> list[Candidate]:
@@ -164,16 +169,6 @@ def _described(candidates: Sequence[Candidate], evaluator: Evaluator, settings: 
     return [
         with_noise_model(c, targets[c.skeleton.frame], settings.noise, bounds_of(c.skeleton, known)) for c in candidates
     ]
-
-
-def _length(candidates: Sequence[Candidate], evaluator: Evaluator) -> float:
-    """The smallest description length, with the logarithm of the power: losses are relative to it, by their weights."""
-
-    def length(candidate: Candidate) -> float:
-        target = evaluator.targets[candidate.skeleton.frame]
-        return candidate.objective + target.n_samples * math.log(target.power)
-
-    return min(map(length, candidates))
 
 
 def _targets(problem: Problem, completions: Sequence[Completion], settings: DiscoverySettings) -> dict[Frame, Target]:

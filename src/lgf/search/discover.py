@@ -26,7 +26,7 @@ from lgf.search.hidden.orientation import oriented
 from lgf.search.hidden.record import given_starts, widened, with_guessed_path, with_path_of
 from lgf.search.loop import Iteration, Mapper, Progress, joblib_map, search
 from lgf.search.mixture import MakeProposer, make_schedule
-from lgf.search.noise_model import growth_about_smoothed, reweighted
+from lgf.search.noise_growth import growth_about, reweighted, smoothed_curves
 from lgf.search.notes import Note, notes_on_given
 from lgf.search.part import Searched, fitted_to_all, part_to_search
 from lgf.search.prediction import with_prediction
@@ -102,8 +102,8 @@ def discover(
     frames = problem.frames
     completions = _completions(problem, settings, spread)
     growth = None
-    if len(problem.states) > 1 and not problem.hidden:
-        grows = growth_about_smoothed(problem, frames[-1], completions, settings.noise)
+    if not problem.hidden and not settings.all_modes:
+        grows = growth_about(problem, frames[-1], smoothed_curves(completions, frames[-1]), smoothed=True)
         if grows is not None:
             growth, variances = grows
             problem = reweighted(problem, frames[-1], variances)

@@ -14,13 +14,14 @@ from lgf.equation.tied_constants import Contradiction
 from lgf.expression.frame import Frame
 from lgf.expression.numeric import evaluate
 from lgf.expression.tree import factors, fill
-from lgf.fit.constants import ConstantFit, fit_constants
-from lgf.fit.segments import Shooting, reweighed, segmented
-from lgf.fit.settings import FitMethod, FitSettings, patient
+from lgf.fit.constants import ConstantFit, fit_constants, residual_start
+from lgf.fit.likelihood import can_be_disturbed, likeliest, undisturbed_length
+from lgf.fit.segments import reweighed, segmented
+from lgf.fit.settings import FitMethod, FitSettings, Fitting, make_fitting, patient
 from lgf.fit.sharing import Sharing, Varying
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Proposal
-from lgf.search.objective import Criterion, ObjectiveSettings, objective
+from lgf.search.objective import Criterion, ObjectiveSettings, description_length, paper_objective
 from lgf.solver.stability import assess
 
 
@@ -66,12 +67,19 @@ class Evaluator:
         if varying or self.objective.criterion is not Criterion.DESCRIPTION_LENGTH:
             return -math.inf
         target = self.targets[proposal.skeleton.frame]
-        floor = target.floor
-        several = len(target.frame.states) > 1
-        columns = [(int(target.column_counts[c]), floor) for c in target.measured] if several else []
-        return objective(
-            floor, 0.0, target.n_samples, proposal.skeleton.n_constants, proposal.bits, 0, target.n_unknown,
-            target.initial_length, settings=self.objective, columns=columns, floor=floor,
+        nothing = undisturbed_length(target, np.zeros(len(target.frame.columns)))
+        return self.described(nothing, proposal, target)
+
+    def described(
+        self, length: float, proposal: Proposal, judged: Target, n_more: int = 0, random_length: float = 0.0
+    ) -> float:
+        """The description length of a fit with this -2 log L to the target as it was cut into segments, `judged`.
+
+        `n_more` are fitted constants beside those of the equation.
+        """
+        return description_length(
+            length, judged.n_samples, len(judged.measured), proposal.skeleton.n_constants + n_more,
+            self.objective.bits_weight * proposal.bits, judged.n_unknown, judged.initial_length, random_length,
         )  # fmt: skip
 
     def __call__(self, proposal: Proposal) -> Candidate:
@@ -88,16 +96,36 @@ class Evaluator:
             stability = assess(fit.system(target), target.sizes, target.window, target.box)
         complexity = sum(node_count(fill(residual, fit.values)) for residual in skeleton.residuals)
         judged = segmented(target, fit.segments)
-        paper = self.objective.criterion is Criterion.PAPER  # its n_s is the number of times, in however many modes
-        value = objective(
-            fit.loss, fit.residual, len(target.t) if paper else target.n_samples, skeleton.n_constants, proposal.bits,
-            complexity, judged.n_unknown, judged.initial_length, fit.varying_length(target.n_experiments),
-            target.floor, self.objective,
-            column_losses(fit, target, proposal.shooting), self.fit.gate or 0.0,
-        )  # fmt: skip
+        if self.objective.criterion is Criterion.PAPER:  # its n_s is the number of times, in however many modes
+            value = paper_objective(
+                fit.loss, fit.residual, len(target.t), complexity, self.objective.alpha, self.fit.gate or 0.0
+            )
+        else:
+            noise = None if proposal.shooting is None else proposal.shooting.noise
+            weighed = target if noise is None else reweighed(target, noise)
+            length = undisturbed_length(weighed, fit.losses) if math.isfinite(fit.loss) else math.inf
+            value = self.described(length, proposal, judged, 0, fit.varying_length(target.n_experiments))
         if stability is not None and stability.kind.contradicts(self.knowledge.stable):
             value += self.objective.contradiction * target.n_samples  # ranks it below candidates that fit about as well
         return Candidate(proposal, fit, complexity + target.n_unknown, value, stability)
+
+    def disturbed(self, candidate: Candidate) -> float:
+        """The description length of the candidate with disturbances, or without if that is shorter.
+
+        Constants that vary by experiment are judged without.
+        """
+        target = self.targets[candidate.skeleton.frame]
+        bounds = bounds_of(candidate.skeleton, self.knowledge)
+        fitting = make_fitting(candidate.skeleton, target, self.fit, bounds, candidate.fit.sharing)
+        if candidate.fit.sharing.varying or not can_be_disturbed(fitting):
+            return candidate.objective
+        smooth = residual_start(fitting)
+        still = np.concatenate([np.zeros(fitting.layout.n_free), smooth[fitting.layout.n_free :]])
+        starts = [unknowns_at(candidate.fit, fitting), smooth, still]
+        kinds = [likeliest(fitting, starts, proportional) for proportional in (False, True)]
+        n_more = len(target.frame.states)
+        lengths = [self.described(k.length, candidate.proposal, target, n_more) for k in kinds if k is not None]
+        return min([candidate.objective, *lengths])
 
 
 def begins(skeleton: Skeleton, target: Target, experiment: int = 0) -> bool:
@@ -117,13 +145,12 @@ def begins(skeleton: Skeleton, target: Target, experiment: int = 0) -> bool:
     return bool(np.isfinite(leading) and abs(leading) > 0.0)
 
 
-def column_losses(fit: ConstantFit, target: Target, shooting: Shooting | None) -> list[tuple[int, float]]:
-    """(samples, relative loss) of each measured column, if several states were measured."""
-    if len(target.frame.states) == 1:
-        return []
-    if shooting is not None and shooting.noise is not None:
-        target = reweighed(target, shooting.noise)
-    return [(int(target.column_counts[c]), float(fit.losses[c] / target.column_powers[c])) for c in target.measured]
+def unknowns_at(fit: ConstantFit, fitting: Fitting) -> np.ndarray:
+    """The unknowns of a fitting at the constants and initial states of a fit."""
+    unknown = fitting.target.record.unknown
+    initial = np.zeros(fitting.target.n_unknown)
+    initial[unknown[unknown >= 0]] = fit.initial[unknown >= 0]
+    return np.concatenate([fitting.layout.free(fit.by_experiment), initial])
 
 
 def bounds_of(skeleton: Skeleton, knowledge: Knowledge) -> np.ndarray | None:

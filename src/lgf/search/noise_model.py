@@ -1,4 +1,4 @@
-"""The noise that a candidate's residuals show: white, correlated in time, or growing with the signal.
+"""The noise that a candidate's residuals show: white, or correlated in time.
 
 The equation of a real record is an approximation, and its residuals are correlated in time. Under white noise such
 residuals pay for spurious terms. Under the sum of white noise and an Ornstein-Uhlenbeck process they do not; the
@@ -6,30 +6,20 @@ description length decides between the two, the process costing two constants.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from lgf.data.noise import correlation_time, is_patterned
-from lgf.data.problem import Problem
-from lgf.expression.frame import Frame
 from lgf.fit.constants import ConstantFit
 from lgf.fit.jacobian import solve_with_jacobian
 from lgf.fit.settings import FitSettings, Fitting, make_fitting
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate, Noise
-from lgf.search.prediction import unknowns_at
+from lgf.search.evaluate import unknowns_at
 from lgf.settings.ranges import Count, Positive
-from lgf.smoothing.complete import Completion
 from lgf.solver.kernels.correlated_noise import whiten
-
-# Distances to smoothed columns are noise and errors of smoothing, which are large where the signal is. So a growth must
-# be clear and the noise larger than such errors; a larger growth would trust small values too much.
-_GROWTHS = (0.5, 1.0, 1.5, 2.0, 3.0)
-_CLEAR_GROWTH = 2.0
-_LEAST_NOISE = 1e-3  # of the signal
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ def with_noise_model(
     if not _examined(candidate, target) or not enough:
         return candidate
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), bounds, candidate.fit.sharing)
-    x = unknowns_at(candidate, fitting)
+    x = unknowns_at(candidate.fit, fitting)
     residuals = residuals_of(fitting, x)
     if residuals is None or correlation_time(residuals.series) < settings.correlated_above:
         return candidate
@@ -127,78 +117,8 @@ def with_noise_model(
 def leaves_pattern(candidate: Candidate, target: Target) -> bool:
     """Whether the residuals are more than noise: neighbours are alike."""
     fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
-    residuals = residuals_of(fitting, unknowns_at(candidate, fitting))
+    residuals = residuals_of(fitting, unknowns_at(candidate.fit, fitting))
     return residuals is not None and is_patterned(residuals.series)
-
-
-def growth_of(candidate: Candidate, target: Target) -> tuple[float, np.ndarray] | None:
-    """(growth g, variances [N, column]) if the noise grows with the signal; None if constant noise is as likely.
-
-    The standard deviation is proportional to sqrt(1 + (g y / rms y)^2). Several measured columns are not examined.
-    """
-    from scipy.optimize import minimize_scalar  # imported late: a search starts sooner
-
-    if not _examined(candidate, target):
-        return None
-    fitting = make_fitting(candidate.skeleton, target, FitSettings(), None, candidate.fit.sharing)
-    solved = solve_with_jacobian(fitting, unknowns_at(candidate, fitting))
-    measured = target.record.weight > 0
-    if not solved.reached.all():
-        return None
-    relative = (solved.values / target.scales)[measured]
-    squares = ((solved.values - target.record.data) ** 2 * target.record.weight)[measured]
-
-    def length(growth: float) -> float:
-        return _length_under_growth(relative, squares, growth)
-
-    best = minimize_scalar(lambda z: length(math.exp(z)), bounds=(-3.0, 2.3), method="bounded")
-    growth = math.exp(float(best.x))  # type: ignore[union-attr]
-    if not length(growth) + math.log(len(squares)) < length(0.0):
-        return None
-    return growth, 1.0 + (growth * solved.values / target.scales) ** 2
-
-
-def growth_about_smoothed(
-    problem: Problem, frame: Frame, completions: Sequence[Completion], settings: NoiseSettings = NoiseSettings()
-) -> tuple[float, np.ndarray] | None:
-    """The same for the columns of a system, from their distances to the smoothed ones; one g for all columns.
-
-    A search for a system selects terms by their fit, so the weights must be right before it.
-    """
-    smooth = np.concatenate([c.trajectory.values for c in completions])
-    data, weights, begin = np.full(smooth.shape, np.nan), np.ones(smooth.shape), 0
-    for observation in problem.observations:
-        places = np.ix_(range(begin, begin + len(observation)), [frame.positions[v] for v in observation.columns])
-        data[places] = observation.values
-        if observation.weights is not None:
-            weights[places] = observation.weights
-        begin += len(observation)
-    measured = np.isfinite(data) & np.isfinite(smooth)
-    powers = np.sum(smooth**2, axis=0, where=measured) / np.maximum(measured.sum(axis=0), 1)
-    sizes = np.where(powers > 0, np.sqrt(powers), np.inf)
-    relative, squares = smooth / sizes, weights * ((data - smooth) / sizes) ** 2
-    columns = [
-        (relative[own, d], squares[own, d])
-        for d, own in enumerate(measured.T)
-        if np.count_nonzero(own) >= settings.least_samples
-    ]
-    if not columns or any(np.mean(errors) < _LEAST_NOISE**2 for _, errors in columns):
-        return None
-
-    def length(growth: float) -> float:
-        return sum(_length_under_growth(*column, growth) for column in columns)
-
-    growth = min(_GROWTHS, key=length)
-    n = sum(len(errors) for _, errors in columns)
-    if growth < _CLEAR_GROWTH or not length(growth) + math.log(n) < length(0.0):
-        return None
-    return growth, 1.0 + (growth * np.nan_to_num(relative)) ** 2
-
-
-def _length_under_growth(relative: np.ndarray, squares: np.ndarray, growth: float) -> float:
-    """N ln(weighted sum of the squared residuals) + the sum of ln(variance); `relative` are signals of power 1."""
-    variances = 1.0 + (growth * relative) ** 2
-    return len(squares) * math.log(max(float(np.sum(squares / variances)), 1e-300)) + float(np.sum(np.log(variances)))
 
 
 def _examined(candidate: Candidate, target: Target) -> bool:
@@ -212,19 +132,6 @@ def _examined(candidate: Candidate, target: Target) -> bool:
 def _least(target: Target) -> float:
     """The loss that rounding and usual solutions leave."""
     return FitSettings().accuracy ** 2 + target.rounding_loss
-
-
-def reweighted(problem: Problem, frame: Frame, variances: np.ndarray) -> Problem:
-    """The problem with weights for noise of these relative variances [N, column of the frame]."""
-    observations, begin = [], 0
-    for observation in problem.observations:
-        part = variances[begin : begin + len(observation)]
-        weights = 1.0 / part[:, [frame.positions[v] for v in observation.columns]]
-        if observation.weights is not None:
-            weights = weights * observation.weights
-        observations.append(replace(observation, weights=weights))
-        begin += len(observation)
-    return replace(problem, observations=tuple(observations))
 
 
 def process_length(residuals: Residuals, share: float, length: float) -> float:

@@ -57,7 +57,7 @@ def notes_on(
     notes = []
     if verdict.trust is Trust.CONFIRMED:
         notes += _better_forecast(verdict.values["error"], prediction_front, measured)
-    if best.noise is not None:
+    if best.noise is not None and verdict.trust is not Trust.NO_LAW:
         values = {"share": best.noise.share, "time": best.noise.correlation_time, "error": math.sqrt(best.loss)}
         notes.append(Note(NoteKind.CORRELATED_RESIDUALS, values=values))
     if best.fit.segments > 1:

@@ -16,7 +16,7 @@ import numpy as np
 from lgf.compilation import CACHED, is_cached
 from lgf.grammar import load_grammar, sample
 from lgf.grammar.machine import draw_all
-from lgf.solver.kernels import integrator, machine, projections, residual, slopes, trajectory_fit
+from lgf.solver.kernels import integrator, kalman, machine, projections, residual, slopes, trajectory_fit
 from lgf.threads import processors
 
 _MOST_PROCESSES = 4  # more would wait for the longest kernel
@@ -34,6 +34,7 @@ KERNELS: dict[str, tuple[Any, Callable[[], None]]] = {
     name: (kernel, _compiling(kernel, signature))
     for name, kernel, signature in (
         ("fit of trajectories", trajectory_fit.fit_trajectory, trajectory_fit.FIT_TRAJECTORY),
+        ("filter", kalman.filter_record, kalman.FILTER_RECORD),
         ("integrator", integrator.integrate, integrator.INTEGRATE),
         ("fit of residuals", residual.fit_residual, residual.FIT_RESIDUAL),
         ("slopes", slopes.slopes, slopes.SLOPES),

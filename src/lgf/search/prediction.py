@@ -20,13 +20,13 @@ from pydantic import Field
 from lgf.data.problem import Problem
 from lgf.fit.constants import fit_constants
 from lgf.fit.jacobian import Solved, solve_with_jacobian
-from lgf.fit.settings import FitSettings, Fitting, make_fitting
+from lgf.fit.settings import FitSettings, make_fitting
 from lgf.fit.starts import starts_of, with_starts
 from lgf.fit.target import Target
 from lgf.fit.target_assembly import make_target
 from lgf.fit.trajectory_stage import on_first_samples
 from lgf.search.candidate import Candidate, Prediction
-from lgf.search.evaluate import Evaluator, bounds_of
+from lgf.search.evaluate import Evaluator, bounds_of, unknowns_at
 from lgf.search.systems.amplification import disturbance_growth
 from lgf.settings.ranges import Count, Positive, Share, Weight
 from lgf.smoothing.complete import Completion
@@ -180,7 +180,7 @@ def _forecasts(
     if len(lengths) == 1 and lengths[0] < settings.least_samples:
         return score
     fitting = make_fitting(candidate.skeleton, target, fit, bounds, candidate.fit.sharing)
-    start = unknowns_at(candidate, fitting)
+    start = unknowns_at(candidate.fit, fitting)
     for seen, until in _origins(lengths, settings):
         trained = _selected(target, np.zeros_like(seen), seen)
         following, rest = _selected(target, seen, until), _selected(target, until, lengths)
@@ -271,14 +271,6 @@ def _repetition(candidate: Candidate, target: Target) -> float:
     """The number of samples that hold the information of one; 1 for white noise."""
     noise = candidate.noise
     return 1.0 if noise is None else 1.0 + 2.0 * noise.share * noise.correlation_time / target.spacing
-
-
-def unknowns_at(candidate: Candidate, fitting: Fitting) -> np.ndarray:
-    """The unknowns of a fit at the candidate's constants and initial states."""
-    unknown = fitting.target.record.unknown
-    initial = np.zeros(fitting.target.n_unknown)
-    initial[unknown[unknown >= 0]] = candidate.fit.initial[unknown >= 0]
-    return np.concatenate([fitting.layout.free(candidate.fit.by_experiment), initial])
 
 
 def _selected(target: Target, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

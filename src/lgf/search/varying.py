@@ -19,9 +19,8 @@ from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
 from lgf.search.common_factor import with_common_factor
 from lgf.search.decision import simplicity
-from lgf.search.evaluate import Evaluator
+from lgf.search.evaluate import Evaluator, unknowns_at
 from lgf.search.loop import Mapper
-from lgf.search.prediction import unknowns_at
 
 _LEAST_EXPERIMENTS = 3
 _FITTED = 16  # the most promising pairs of candidate and constant
@@ -62,7 +61,7 @@ def estimated_lengths(candidate: Candidate, target: Target) -> list[float]:
     if not p or not math.isfinite(candidate.loss):
         return [math.inf] * p
     fitting = make_fitting(candidate.skeleton, target, FitSettings())
-    solved = solve_with_jacobian(fitting, unknowns_at(candidate, fitting))
+    solved = solve_with_jacobian(fitting, unknowns_at(candidate.fit, fitting))
     if not solved.reached.all():
         return [math.inf] * p
     measured = target.record.weight > 0

@@ -21,6 +21,7 @@ class Trust(StrEnum):
     CONFIRMED = "confirmed"  # it predicts what it has not seen to within the noise
     REFUTED = "refuted"  # it does not: the equation is an approximation
     INCONCLUSIVE = "inconclusive"  # predictions say nothing
+    NO_LAW = "no law found"  # a naive forecast describes the record as well
 
 
 class Reason(StrEnum):
@@ -33,7 +34,7 @@ class Reason(StrEnum):
     UNSOLVED = "unsolved"
     CHAOS = "chaos"
     FEW_SAMPLES = "few samples"
-    RANDOM_WALK = "random walk"
+    NAIVE = "naive"  # the last value, a line or a local line is as likely
     UNEXPLAINED = "unexplained"
     PATTERN = "pattern"
     UNDETERMINED = "undetermined"  # a part of the data does not determine the rest
@@ -76,17 +77,20 @@ def verdict_on(
     candidate: Candidate,
     measured: Problem,
     leaves_pattern: Callable[[Candidate], bool] = lambda candidate: False,
+    naive: bool = False,
     settings: PredictionSettings = PredictionSettings(),
 ) -> Verdict:
     """The verdict on the candidate by its predictions and by the problem as it was measured, before condensation.
 
-    Predictions within the residuals confirm nothing if these are most of the record, if they are much of it and more
-    than noise, or if the record is a random walk.
+    No law is found if a `naive` forecast is as likely. Predictions within the residuals confirm nothing if these are
+    most of the record, or if they are much of it and more than noise.
     """
     prediction, values = candidate.prediction, {}
     if not math.isfinite(candidate.loss):
         return Verdict(Trust.INCONCLUSIVE, Reason.UNSOLVED)
     values["unexplained"] = unexplained = math.sqrt(candidate.loss) / max(measured.variation, 1e-12)
+    if naive:
+        return Verdict(Trust.NO_LAW, Reason.NAIVE, values)
     if prediction is None:
         return Verdict(Trust.INCONCLUSIVE, Reason.NOT_TESTED, values)
     parts = {"error": prediction.error, "forecast": prediction.forecast, "left_out": prediction.left_out}
@@ -97,7 +101,6 @@ def verdict_on(
     if is_refuted(candidate, settings):
         return Verdict(Trust.REFUTED, Reason.MISSES, values)
     empty = {
-        Reason.RANDOM_WALK: lambda: measured.is_random_walk,
         Reason.UNEXPLAINED: lambda: unexplained > settings.unexplained_above,
         Reason.UNDETERMINED: lambda: not is_tested(candidate, settings, measured.variation),
         Reason.PATTERN: lambda: unexplained > settings.patterned_above and leaves_pattern(candidate),

@@ -11,10 +11,10 @@ from lgf.fit.jacobian import solve_with_jacobian
 from lgf.fit.settings import FitSettings, make_fitting
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
+from lgf.search.evaluate import unknowns_at
 from lgf.search.hidden.coupling import scale_is_free
 from lgf.search.hidden.equivalents import equivalents_of
 from lgf.search.notes import Note, NoteKind
-from lgf.search.prediction import unknowns_at
 
 _UNEXPLAINED = 3.0  # root mean square error of the best system in units of the noise
 _UNDETERMINED = 1e-6  # singular value, relative to the largest, of a direction that the data leave open
@@ -61,7 +61,7 @@ def hidden_findings(
 def undetermined(best: Candidate, target: Target, fit: FitSettings) -> int:
     """The number of directions in which constants and initial values have no effect on what is measured."""
     fitting = make_fitting(best.skeleton, target, fit)
-    solved = solve_with_jacobian(fitting, unknowns_at(best, fitting), rtol=1e-9)
+    solved = solve_with_jacobian(fitting, unknowns_at(best.fit, fitting), rtol=1e-9)
     used = target.record.weight > 0
     rows = solved.jacobian[:, used] * np.sqrt(target.record.weight[used])
     sizes = np.linalg.norm(rows, axis=1)

@@ -402,7 +402,7 @@ def fit_trajectory(flow, record, unknowns, windows, starts, lower, upper, search
     return x, best, columns, A, status, solves, steps
 
 
-_RECORD = types.NamedTuple(
+RECORD = types.NamedTuple(
     (
         float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64[::1], float64[:, ::1], int64[:, ::1],
         float64[:, ::1], int64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1],
@@ -412,4 +412,4 @@ _RECORD = types.NamedTuple(
 )  # fmt: skip
 _UNKNOWNS = types.NamedTuple((int64[:, ::1], int64, float64[::1], float64[::1], float64[::1]), Unknowns)
 _SEARCH = types.NamedTuple((float64, int64, boolean, float64, int64, float64, float64, float64, float64, int64), Search)
-FIT_TRAJECTORY = (FLOW, _RECORD, _UNKNOWNS, int64[::1], float64[:, ::1], float64[::1], float64[::1], _SEARCH)
+FIT_TRAJECTORY = (FLOW, RECORD, _UNKNOWNS, int64[::1], float64[:, ::1], float64[::1], float64[::1], _SEARCH)

@@ -8,7 +8,7 @@ import { finding } from "./columns.js";
 import { phasePortrait } from "../portrait.js";
 
 const LONGER = [["30", "30 seconds"], ["60", "1 minute"], ["300", "5 minutes"], ["900", "15 minutes"], ["3600", "1 hour"]];
-const VERDICTS = { confirmed: "good", refuted: "error", inconclusive: "note" };
+const VERDICTS = { confirmed: "good", refuted: "error", inconclusive: "note", "no law found": "error" };
 const FILES = {
   "equation.tex": "LaTeX",
   "equation.py": "Python",
@@ -197,6 +197,7 @@ function words(facts, view) {
   const error = view.equations.find((e) => e.chosen).error_text;
   if (facts.state === "died" || facts.state === "failed") return `${facts.sentence} The equation below is the one from before.`;
   if (view.interrupted) return `Stopped. The best so far is kept: error ${error} of the signal.`;
+  if (view.trust === "no law found") return `No law found in ${Math.round(view.seconds)} s. Below is the best of what was tried.`;
   return `Found in ${Math.round(view.seconds)} s. Error ${error} of the signal.`;
 }
 
