@@ -19,10 +19,12 @@ from lgf.fit.target_assembly import make_target
 from lgf.search.candidate import Noise, Prediction, Proposal
 from lgf.search.common_factor import with_common_factor
 from lgf.search.decision import Tools, best_predictors, decide, outpredicted, prediction_front, simplicity
-from lgf.search.evaluate import Evaluator
+from lgf.search.evaluate import Evaluator, unknowns_at
 from lgf.search.loop import joblib_map
-from lgf.search.noise_model import growth_about_smoothed, growth_of, residuals_of, reweighted, with_noise_model
-from lgf.search.prediction import PredictionSettings, continues, unknowns_at, with_prediction
+from lgf.search.noise_growth import growth_about, reweighted, smoothed_curves
+from lgf.search.noise_model import residuals_of, with_noise_model
+from lgf.search.prediction import PredictionSettings, continues, with_prediction
+from lgf.search.sensitivity import solved_columns
 from lgf.search.varying import estimated_lengths, vary_one
 from lgf.search.verdict import Reason, Trust, is_tested, verdict_on
 from lgf.smoothing.complete import complete
@@ -59,7 +61,7 @@ def test_slopes_with_respect_to_the_unknowns_agree_with_differences_of_solutions
     candidate = fitted(evaluator, "u' = C*u + C*u^2")
     (target,) = evaluator.targets.values()
     fitting = make_fitting(candidate.skeleton, target, PATIENT)
-    x = unknowns_at(candidate, fitting)
+    x = unknowns_at(candidate.fit, fitting)
     solved = solve_with_jacobian(fitting, x, rtol=1e-9)
     for j, step in enumerate((1e-4, 1e-5, 1e-4)):
         moved = x.copy()
@@ -362,21 +364,25 @@ def test_correlated_residuals_do_not_pay_for_spurious_terms():
     assert modelled[0].fit.errors[0] > true.fit.errors[0], "correlated samples say less"
 
 
+def growth_of(candidate, problem, target):
+    return growth_about(problem, target.frame, solved_columns(candidate, target).T, smoothed=False)
+
+
 def test_white_noise_stays_white():
-    _, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
+    problem, _, evaluator = setting((T, clean() + 0.1 * noise(len(T))))
     (target,) = evaluator.targets.values()
     candidate = fitted(evaluator, "u' = C*u + C*u^2")
     fitting = make_fitting(candidate.skeleton, target, PATIENT)
-    assert correlation_time(residuals_of(fitting, unknowns_at(candidate, fitting)).series) < 2.0
+    assert correlation_time(residuals_of(fitting, unknowns_at(candidate.fit, fitting)).series) < 2.0
     assert with_noise_model(candidate, target) is candidate
-    assert growth_of(candidate, target) is None
+    assert growth_of(candidate, problem, target) is None
 
 
 def test_noise_that_grows_with_the_signal_is_seen_and_weighted():
     problem, completions, evaluator = setting((T, clean() * (1 + 0.08 * noise(len(T)))))
     (frame,), (target,) = problem.frames, evaluator.targets.values()
     candidate = fitted(evaluator, "u' = C*u + C*u^2")
-    growth, variances = growth_of(candidate, target)
+    growth, variances = growth_of(candidate, problem, target)
     assert growth > 2.0
     weighted = reweighted(problem, frame, variances)
     better = Evaluator({frame: make_target(weighted, frame, completions)}, fit=PATIENT)(candidate.proposal)
@@ -391,7 +397,7 @@ def test_a_start_is_as_uncertain_as_its_sample():
     problem, completions, evaluator = setting((t, u))
     (frame,), (target,) = problem.frames, evaluator.targets.values()
     candidate = fitted(evaluator, "u' = C*u")
-    _, variances = growth_of(candidate, target)
+    _, variances = growth_of(candidate, problem, target)
     weighted = make_target(reweighted(problem, frame, variances), frame, completions)
     for own in (target, weighted):
         assert own.initial_error[0] == pytest.approx(5.0 / np.sqrt(own.record.weight[0, 0]))
@@ -410,12 +416,12 @@ def test_a_drift_is_not_taken_for_noise_that_grows():
 
 
 def test_errors_of_the_solver_are_not_taken_for_correlated_noise():
-    _, _, evaluator = setting((T, clean()))
+    problem, _, evaluator = setting((T, clean()))
     (target,) = evaluator.targets.values()
     imitation = fitted(evaluator, "u' = C*u + C*u/(C*u + 1)")
     assert imitation.loss < 1e-6
     assert with_noise_model(imitation, target) is imitation
-    assert growth_of(imitation, target) is None
+    assert growth_of(imitation, problem, target) is None
 
 
 def test_a_fit_that_the_slopes_only_promise_is_not_believed():
@@ -441,7 +447,8 @@ def test_noise_that_grows_with_the_states_of_a_system_is_seen_about_smoothed_col
     values = truth + 0.05 * size * np.random.default_rng(0).standard_normal(truth.shape)
     problem = Problem((Observation(t, values, ("x", "y")),))
     (frame,) = problem.frames
-    grows = growth_about_smoothed(problem, frame, [complete(problem.observations[0], frame)])
+    completions = [complete(problem.observations[0], frame)]
+    grows = growth_about(problem, frame, smoothed_curves(completions, frame), smoothed=True)
     assert (grows is not None) is relative
     if grows is not None:
         growth, variances = grows

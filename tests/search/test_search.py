@@ -15,6 +15,8 @@ from lgf.equation.terms import term_of, terms_of
 from lgf.expression.frame import Frame
 from lgf.expression.parse import read_expression
 from lgf.fit.constants import fit_constants
+from lgf.fit.likelihood import undisturbed_length
+from lgf.fit.segments import reweighed
 from lgf.fit.target_assembly import make_target
 from lgf.grammar import bits, load_grammar
 from lgf.language.cheapest_derivation import encoding
@@ -23,7 +25,7 @@ from lgf.search.candidate import Candidate, Population, Proposal
 from lgf.search.discover import discover
 from lgf.search.evaluate import Evaluator, bounds_of
 from lgf.search.loop import SearchSettings, joblib_map, search
-from lgf.search.objective import Criterion, ObjectiveSettings, objective
+from lgf.search.objective import Criterion, ObjectiveSettings, description_length, paper_objective
 from lgf.search.proposers.basic import EnumerationProposer, EvolutionProposer, MonteCarloProposer, priced, propose
 from lgf.search.proposers.missing_terms import MissingTermProposer
 from lgf.search.round_constants import without_phases
@@ -67,22 +69,28 @@ def language_of(given, target):
 
 def test_objectives():
     bits = 2 * math.log(2) * 8
-    assert objective(0.01, 1.0, 100, 2, 8.0, 15) == pytest.approx(
-        100 * math.log(0.01) + 2 * math.log(100) * 100 / 96 + bits
+    assert description_length(-460.0, 100, 1, 2, 8.0) == pytest.approx(-460.0 + 2 * math.log(100) * 100 / 96 + bits)
+    assert description_length(-460.0, 100, 1, 2, 8.0, 3, 5.0, 7.0) == pytest.approx(
+        -460.0 + (2 * math.log(100) + 5.0) * 100 / 93 + 7.0 + bits
     )
-    assert objective(0.01, 1.0, 100, 2, 8.0, 15, 3, 5.0, 7.0) == pytest.approx(
-        100 * math.log(0.01) + (2 * math.log(100) + 5.0) * 100 / 93 + 7.0 + bits
-    )
-    assert objective(0.01, 1.0, 6, 2, 8.0, 15, 2) == math.inf, "six samples do not judge four fitted numbers"
-    below, at = (objective(loss, 1.0, 100, 2, 8.0, 15, floor=1e-6) for loss in (1e-9, 1e-6))
+    assert description_length(-460.0, 100, 2, 2, 8.0) < description_length(-460.0, 100, 1, 2, 8.0)
+    assert description_length(-60.0, 6, 1, 2, 8.0, 2) == math.inf, "six samples do not judge four fitted numbers"
+    assert description_length(math.inf, 100, 1, 2, 8.0) == math.inf
+    assert paper_objective(0.01, 1.0, 100, 15) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
+    assert paper_objective(math.inf, 3.0, 100, 15) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
+    assert paper_objective(math.inf, 3.0, 100, 15, gate=200.0) == pytest.approx(0.1 * 15 + 0.9 * 100 * 200)
+    assert paper_objective(math.inf, math.nan, 100, 15) == math.inf
+
+
+def test_lengths_of_fits_with_other_weights_compare(stage):
+    target, _, _ = stage
+    losses = np.where(np.arange(len(target.frame.columns)) == 0, 0.01 * target.column_powers, 0.0)
+    own = undisturbed_length(target, losses)
+    assert own == pytest.approx(target.n_samples * (math.log(0.01) + 1.0))
+    other = reweighed(target, (3.0 * float(target.noise[0]),))
+    assert undisturbed_length(other, losses / target.column_powers[0] * other.column_powers[0]) == pytest.approx(own)
+    below, at = (undisturbed_length(target, losses * factor) for factor in (1e-30, 1e-29))
     assert below == at, "no loss is believed below the accuracy of the solver and of the file"
-    paper = ObjectiveSettings(criterion=Criterion.PAPER)
-    assert objective(0.01, 1.0, 100, 2, 8.0, 15, settings=paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 0.01)
-    assert objective(math.inf, 3.0, 100, 2, 8.0, 15, settings=paper) == pytest.approx(0.1 * 15 + 0.9 * 100 * 3)
-    unsolved = objective(math.inf, 3.0, 100, 2, 8.0, 15, settings=paper, gate=200.0)
-    assert unsolved == pytest.approx(0.1 * 15 + 0.9 * 100 * 200), "no better than what is not worth solving"
-    assert objective(math.inf, 3.0, 100, 2, 8.0, 15) == math.inf
-    assert objective(math.inf, math.nan, 100, 2, 8.0, 15, settings=paper) == math.inf
 
 
 def test_a_fitted_initial_value_costs_as_much_as_a_constant():
