@@ -1,5 +1,6 @@
 import csv
 import errno
+import html
 import io
 import json
 import os
@@ -189,10 +190,10 @@ def test_check(capsys):
 
 def test_what_was_guessed_is_in_the_report_also_after_a_resumption():
     assert main(["discover", "decay.csv", "--value", "u", "--order", "1", *QUICK, "--out", "run"]) == 0
-    assert "Time is column &#x27;t&#x27; (guessed)." in Path("run/report.html").read_text()
+    assert "Time is column 't' (guessed)." in html.unescape(Path("run/report.html").read_text())
     Path("run/report.html").unlink()
     assert main(["discover", "--resume", "run"]) == 0
-    assert "Time is column &#x27;t&#x27; (guessed)." in Path("run/report.html").read_text()
+    assert "Time is column 't' (guessed)." in html.unescape(Path("run/report.html").read_text())
 
 
 def test_an_error_of_the_check_is_said_once(capsys):
@@ -330,7 +331,7 @@ ORDERS = {
     "no evaluations": ([*U, "--evaluations", "0"], "at least 1"),
     "negative seed": ([*U, "--seed", "-1"], "--seed is -1"),
     "no jobs": ([*U, "--jobs", "0"], "--jobs is 0"),
-    "a file in place of a folder": ([*U, "--out", "decay.csv"], "cannot be made"),
+    "a file in place of a folder": ([*U, "--out", "decay.csv"], "decay.csv is not a folder"),
     "resume nothing": (["discover", "--resume", "none"], "no run"),
     "resume with data": ([*U, "--resume", "none"], "drop DATA"),
     "unforced record with forcing": (["discover", "impact", "--forcing", "t"], "unforced"),

@@ -34,7 +34,8 @@ def test_many_experiments_are_not_all_drawn(decay):
     own = decay.best.fit
     fit = replace(own, initial=np.tile(own.initial, (5, 1)), by_experiment=np.tile(own.by_experiment, (5, 1)))
     best = replace(decay.best, fit=fit)
-    many = replace(decay, request=request, best=best, indistinguishable=(best,), branches=decay.branches * 5)
+    others = {"indistinguishable": (best,), "front": (best,), "prediction_front": ()}
+    many = replace(decay, request=request, best=best, branches=decay.branches * 5, **others)
     figure = trajectory_figure(many)
     assert len(figure.axes) == 2 * MOST_EXPERIMENTS
     assert "4 more" in figure.axes[-1].get_xlabel()

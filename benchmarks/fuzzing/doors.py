@@ -79,7 +79,8 @@ def make_doors(scratch: Path) -> tuple[Door, ...]:
     with as_file(files("lgf").joinpath("models", MODEL)) as folder:
         bundle = folders.contents(folder, ("model.json", "weights.safetensors"))
     grammars = tuple(load_grammar(name).text for name in grammar_names())
-    recipes = tuple(path.read_text(encoding="utf-8") for path in sorted(RECIPES.glob("*.toml")))
+    read_by_train = (path for path in sorted(RECIPES.glob("*.toml")) if path.stem != "systems")
+    recipes = tuple(path.read_text(encoding="utf-8") for path in read_by_train)
     complaints, sound_recipes = (LgfError, GrammarError), tuple(text.encode() for text in recipes)
     settings = partial(texts.recipe, known=(SETTINGS,))
     return (

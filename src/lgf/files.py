@@ -11,6 +11,7 @@ from pathlib import Path
 from lgf.errors import LgfError
 
 LARGEST = 500_000_000  # bytes of a file of this program's making
+_PIECE = 1 << 20  # bytes read at a time: Python takes the memory of all that it is asked for
 
 
 def open_regular(path: str | Path, flags: int = os.O_RDONLY, *, links: bool = False) -> int:
@@ -39,13 +40,14 @@ def read_bytes(path: str | Path, most: int = LARGEST, *, links: bool = False) ->
     """The content of the regular file; LgfError if it cannot be read or has more than `most` bytes."""
     with os.fdopen(open_regular(path, links=links), "rb") as file:
         try:
-            size = os.fstat(file.fileno()).st_size
-            content = b"" if size > most else file.read(most + 1)  # files of /proc say that they have none
+            size, content = os.fstat(file.fileno()).st_size, bytearray()  # files of /proc say that they have none
+            while max(size, len(content)) <= most and (piece := file.read(_PIECE)):
+                content += piece
         except OSError as error:
             raise LgfError(f"{path} cannot be read ({error.strerror}); check the disk.") from error
     if max(size, len(content)) > most:
         raise LgfError(f"{path} has more than the {most:,} bytes that are read; give a smaller file.")
-    return content
+    return bytes(content)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

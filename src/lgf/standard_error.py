@@ -9,27 +9,35 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def _present() -> Any:
+    """The present sys.stderr; None if it was closed when Python began.
+
+    While rich draws a live display, sys.stderr is its proxy, which writes to our stream: the file behind it is meant.
+    """
+    return getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+
+
 class _StandardError(io.TextIOBase):
     """sys.stderr, as it is at the time; what it does not take is lost."""
 
     def write(self, text: str) -> int:
-        with suppress(OSError, ValueError, AttributeError):  # AttributeError: it was closed when Python began
-            sys.stderr.write(text)
+        with suppress(OSError, ValueError, AttributeError):
+            _present().write(text)
         return len(text)
 
     def flush(self) -> None:
         with suppress(OSError, ValueError, AttributeError):
-            sys.stderr.flush()
+            _present().flush()
 
     def isatty(self) -> bool:
-        return sys.stderr is not None and sys.stderr.isatty()
+        return _present() is not None and _present().isatty()
 
     def fileno(self) -> int:
-        return sys.stderr.fileno()
+        return _present().fileno()
 
     def __getattribute__(self, name: str) -> Any:
         if name == "encoding":  # rich asks which characters it may draw
-            return getattr(sys.stderr, "encoding", "utf-8")
+            return getattr(_present(), "encoding", "utf-8")
         return super().__getattribute__(name)
 
 

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -28,21 +29,33 @@ def _answer(folder):
     return {name: value for name, value in answer.items() if name not in ("seconds", "history")}
 
 
+@contextmanager
+def _started(program, **options):
+    """The process of the program; one that hangs is killed, so that no test waits for it for ever."""
+    process = subprocess.Popen([sys.executable, "-c", program, *ORDER], **options)
+    killer = Timer(300.0, process.kill)
+    killer.start()
+    try:
+        yield process
+    finally:
+        killer.cancel()
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals to send here")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interruption_gives_the_best_so_far_and_a_run_to_resume(tmp_path, name, uninterrupted):
     # Whoever runs the tests may have the signal ignored, and a child inherits that.
     heard = "signal.default_int_handler" if name == "SIGINT" else "signal.SIG_DFL"
     program = f"import signal, sys; signal.signal(signal.{name}, {heard}); from lgf.cli import main; sys.exit(main())"
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *ORDER],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
     journal = Path(tmp_path, "run/candidates.jsonl")
-    while process.poll() is None and not (journal.exists() and journal.stat().st_size):
-        time.sleep(0.01)
-    process.send_signal(getattr(signal, name))
-    out, err = process.communicate()
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with _started(program, cwd=tmp_path, **pipes) as process:
+        while process.poll() is None and not (journal.exists() and journal.stat().st_size):
+            time.sleep(0.01)
+        process.send_signal(getattr(signal, name))
+        out, err = process.communicate()
     assert process.returncode == 130, err
     assert out.strip().endswith("= cos(2 t)")
     assert "Traceback" not in err
@@ -62,17 +75,15 @@ def test_a_terminal_closed_under_the_live_display(tmp_path):
         "fcntl.ioctl(0, termios.TIOCSCTTY, 0); from lgf.cli import main; sys.exit(main())"
     )
     ours, its = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *ORDER], cwd=tmp_path, stdin=its, stdout=its, stderr=its, start_new_session=True
-    )
-    os.close(its)
-    os.set_blocking(ours, False)
     journal = Path(tmp_path, "run/candidates.jsonl")
-    while process.poll() is None and not (journal.exists() and journal.stat().st_size):
-        with suppress(BlockingIOError):
-            os.read(ours, 65536)
-        time.sleep(0.01)
-    os.close(ours)
-    process.wait()
+    with _started(program, cwd=tmp_path, stdin=its, stdout=its, stderr=its, start_new_session=True) as process:
+        os.close(its)
+        os.set_blocking(ours, False)
+        while process.poll() is None and not (journal.exists() and journal.stat().st_size):
+            with suppress(BlockingIOError):
+                os.read(ours, 65536)
+            time.sleep(0.01)
+        os.close(ours)
+        assert process.wait() >= 0  # it ends by itself
     assert json.loads(Path(tmp_path, "run/equation.json").read_text())["interrupted"] is True
     assert Path(tmp_path, "run/report.html").is_file()

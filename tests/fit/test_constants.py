@@ -71,8 +71,19 @@ def test_errors_cover_the_truth_as_often_as_they_should():
 def test_more_samples_do_not_average_out_the_error_of_solutions(n):
     t = np.linspace(0.0, 4.0, n)
     target = target_of(Observation(t, 0.3 * np.exp(-0.5 * t)[:, None], ("u",), initial=[0.3]), order=1)
-    (error,) = fit_constants(Skeleton.read("u' = C*u"), target).errors
-    assert 3e-8 < error < 3e-7  # solutions are right to 1e-7
+    fit = fit_constants(Skeleton.read("u' = C*u"), target)
+    (error,) = fit.errors
+    assert 1e-9 < error < 1e-8  # solutions are right to 3e-9
+    assert abs(fit.values[0] + 0.5) < error
+
+
+def test_the_error_of_solutions_grows_with_the_oscillations():
+    t = np.linspace(0.0, 60.0, 60)
+    pendulum = solve_ivp(lambda _, y: [y[1], -2 * np.sin(y[0])], (0, 60), [2, 0], "DOP853", t, rtol=1e-13, atol=1e-15)
+    target = target_of(Observation(t, pendulum.y[:1].T, ("u",), initial=[2.0, 0.0]), order=2)
+    fit = fit_constants(Skeleton.read("u'' = C*sin(u)"), target)
+    assert fit.loss < 1e-14
+    assert 1e-9 < abs(fit.values[0] + 2.0) < 2 * fit.errors[0] < 1e-7
 
 
 def test_frequency_is_found_without_a_start():

@@ -473,7 +473,8 @@ def test_an_equation_that_needs_its_start_too_finely_is_not_steady(known):
     # A rest state just below the start: from a little lower the solution falls without end.
     rest = float(sound.fit.initial[0, 0]) - 0.2 * float(target.noise[0])
     falling = Skeleton.read("u' = C*u + C*u^2 + C")
-    fit = replace(sound.fit, skeleton=falling, values=(2.1, -0.5, 0.5 * rest**2 - 2.1 * rest), covariance=np.eye(3))
+    values = (2.1, -0.5, 0.5 * rest**2 - 2.1 * rest)
+    fit = replace(sound.fit, skeleton=falling, values=values, covariance=np.eye(3), by_experiment=np.array([values]))
     moved = replace(sound, fit=fit)
     assert steady(moved, problem, target) is known
     penalty = SelectionSettings().indistinguishable

@@ -139,7 +139,8 @@ def _summary(fitting: Fitting, result: StageResult, sharing: Sharing, residual: 
     values = mean @ result.x[:n_free]
     states = _initial_states(target, result.x[n_free:])
     whole = target.first_segments
-    covariance = _covariance(result.normal, result.loss, target)[:n_free, :n_free]
+    shift = result.shift + np.zeros_like(result.x)
+    covariance = (_covariance(result.normal, result.loss, target) + np.outer(shift, shift))[:n_free, :n_free]
     return ConstantFit(
         skeleton=fitting.skeleton,
         values=tuple(float(v) for v in values),

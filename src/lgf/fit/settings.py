@@ -117,6 +117,7 @@ class StageResult(NamedTuple):
     status: int
     evaluations: int
     steps: int
+    shift: np.ndarray | float = 0.0  # of x, by the error of the solutions
 
 
 def make_fitting(

@@ -62,11 +62,15 @@ def _sharpened(fitting: Fitting, result: StageResult, search: Search) -> StageRe
         if max(result.loss, rounding) > _TRUSTED * error:
             break
         rtol = max(_FINER * search.rtol, FINEST)
-        more = (search.rtol / rtol) ** 0.2  # the solver's order is 5
+        ratio = rtol / search.rtol
+        more = ratio**-0.2  # the solver's order is 5
         steps = math.ceil(more * search.max_steps), math.ceil(more * search.budget)
         search = search._replace(rtol=rtol, max_steps=steps[0], budget=steps[1], leave_above=np.inf)
         finer = _fitted(fitting, result.x[None, :], windows, search)
-        result = finer._replace(evaluations=result.evaluations + finer.evaluations, steps=result.steps + finer.steps)
+        shift = ratio * (finer.x - result.x)  # errors of solutions are in proportion to tolerances
+        result = finer._replace(
+            evaluations=result.evaluations + finer.evaluations, steps=result.steps + finer.steps, shift=shift
+        )
     return result
 
 

@@ -53,7 +53,8 @@ def take_folder(folder: str | Path, own: str = JOURNAL, beside: Collection[str] 
         if holds_run(path):
             advice = f"resume it with --resume {path}, or name another folder"
             raise LgfError(f"{path} holds a run already; {advice}.") from error
-        raise LgfError(f"{path} holds other files; name a folder that is empty or does not exist yet.") from error
+        what = "holds other files" if path.is_dir() else "is not a folder"
+        raise LgfError(f"{path} {what}; name a folder that is empty or does not exist yet.") from error
     except OSError as error:
         raise LgfError(f"the folder {path} cannot be made ({error.strerror}); name another one.") from error
     return path
