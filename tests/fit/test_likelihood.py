@@ -159,15 +159,18 @@ def walk_of(drift, spread, start, t, rng, parts=20):
 
 @pytest.mark.parametrize(
     ("proportional", "drift", "spread", "text"),
-    [(False, lambda x: -x, lambda x: 0.5, "u' = C*u"), (True, lambda x: x - 0.2 * x * x, lambda x: 0.2 * x, "u' = C*u + C*u^2")],
-)  # fmt: skip
+    [
+        (False, lambda x: -x, lambda x: 0.5, "u' = C*u"),
+        (True, lambda x: x - 0.2 * x * x, lambda x: 0.2 * x, "u' = C*u + C*u^2"),
+    ],
+)
 def test_drift_and_disturbances_are_recovered(proportional, drift, spread, text):
     t, found = np.linspace(0.0, 50.0, 400), []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         u = walk_of(drift, spread, 1.0, t, rng) + 0.01 * rng.standard_normal(400)
         target = target_of(t, u)
-        fitting = make_fitting(Skeleton.read(text), target, FitSettings())
+        fitting = make_fitting(Skeleton.read(text), target, PATIENT)
         start = fitting.unknown_starts(np.zeros((1, fitting.layout.n_free)))[0]
         results = [likeliest(fitting, [start], kind) for kind in (False, True)]
         own, other = results[proportional], results[not proportional]

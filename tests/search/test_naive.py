@@ -28,6 +28,7 @@ def test_no_law_is_found_where_there_is_none(kind):
         assert model.verdict_.startswith("No law found")
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("text", ["u' = 0.9*u - 0.09*u^2", "u' = -0.5*u", "u' = 2 - 0.4*u"])
 def test_a_law_is_likelier_than_any_naive_forecast(text):
     u = solve(System.read(text), (0.5,), T).u

@@ -22,7 +22,7 @@ from lgf.solver.kernels.machine import LANES
 
 _ITERATIONS = 8, 30  # of Fisher scoring, in a search and for finalists
 _TOLERANCE = 0.5, 0.05  # of -2 log L: a step that gains less is the last one, likewise
-_LEAST_STEP = 1e-6
+_LEAST_DAMPING, _FREE = 1e-6, 0.1  # of a step; below the second it is about a whole one
 _STEP = 1e-5  # of difference quotients, relative
 _LEAST_SCALE, _LARGEST_SCALE = 1e-3, 1e3  # of the noise, in units of the estimated
 _RTOL = 1e-5
@@ -192,10 +192,10 @@ class _Filter:
                 new = math.inf if there is None else _length(self.target, there)
                 if there is not None and new < length:
                     gained, z, base, length = length - new, moved, there, new
-                    damping = max(0.1 * damping, _LEAST_STEP)
+                    damping = max(0.1 * damping, _LEAST_DAMPING)
                     break
                 damping *= 10.0
-            if gained < _TOLERANCE[self.fitting.settings.patient]:
+            if gained < _TOLERANCE[self.fitting.settings.patient] and (damping < _FREE or not gained):
                 break
             damping = min(damping, 1e3)
         return self._result(z, base, information)
