@@ -102,6 +102,7 @@ class _Filter:
         self.lower = np.concatenate([lower, np.full(noise, math.log(_LEAST_SCALE)), np.full(forces, -700.0)])
         self.upper = np.concatenate([upper, np.full(noise, math.log(_LARGEST_SCALE)), np.full(forces, 700.0)])
         self.steps = np.concatenate([fitting.unknowns.least, np.ones(noise + forces)])
+        self.longest = np.concatenate([np.full(self.P, np.inf), np.full(noise + forces, 1.0)])  # step of a logarithm
         self.max_steps = max(fitting.settings.steps_per_solve, steps_needed(self.target.oscillations, _RTOL))
 
     def first_deviations(self, ratio: float) -> np.ndarray:
@@ -186,8 +187,8 @@ class _Filter:
             gradient, information = scored
             gained = 0.0
             while damping < 1e6:
-                moved = np.clip(z + _damped_step(information, gradient, damping, z, self.lower, self.upper), self.lower,
-                                self.upper)  # fmt: skip
+                low, high = np.maximum(self.lower - z, -self.longest), np.minimum(self.upper - z, self.longest)
+                moved = z + _damped_step(information, gradient, damping, low, high)
                 there = self.run(moved)
                 new = math.inf if there is None else _length(self.target, there)
                 if there is not None and new < length:
@@ -215,16 +216,18 @@ def _moved(z: np.ndarray, parts: np.ndarray, h: np.ndarray) -> np.ndarray:
     return Z
 
 
-def _damped_step(
-    A: np.ndarray, g: np.ndarray, damping: float, z: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> np.ndarray:
-    """The step -(A + damping diag A)^-1 g; parameters that are held at a limit do not move."""
-    held = ((z <= lower) & (g > 0)) | ((z >= upper) & (g < 0)) | ~(np.diag(A) > 0)
-    step = np.zeros(len(g))
-    free = np.flatnonzero(~held)
-    size = np.sqrt(np.diag(A)[free])
-    scaled = A[np.ix_(free, free)] / np.outer(size, size) + (damping + 1e-12) * np.eye(len(free))
-    step[free] = -np.linalg.solve(scaled, g[free] / size) / size
+def _damped_step(A: np.ndarray, g: np.ndarray, damping: float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The step -(A + damping diag A)^-1 g within low .. high; what would leave them stays there, the rest follows."""
+    step, free = np.zeros(len(g)), np.diag(A) > 0
+    while free.any():
+        size = np.sqrt(np.diag(A)[free])
+        scaled = A[np.ix_(free, free)] / np.outer(size, size) + (damping + 1e-12) * np.eye(len(size))
+        step[free] = -np.linalg.solve(scaled, (g[free] + A[np.ix_(free, ~free)] @ step[~free]) / size) / size
+        outside = free & ((step < low) | (step > high))
+        if not outside.any():
+            break
+        step[outside] = np.clip(step, low, high)[outside]
+        free &= ~outside
     return step
 
 
