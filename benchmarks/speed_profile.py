@@ -28,7 +28,7 @@ PARTS = {
     "proposing": [(MixedProposer, "tell"), (loop, "_new_proposals")],
     "fits": [(evaluate, "fit_constants")],
     "predictions": [(discover, "with_prediction"), (conclusion, "with_prediction")],
-    "noise models": [(conclusion, "with_noise_model"), (conclusion, "growth_of")],
+    "noise models": [(conclusion, "with_noise_model"), (conclusion, "growth_about")],
     "choice, without the above": [(discover, "conclude")],
 }
 REST = "the rest: stability, objective, order of the population"
