@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lgf.data.knowledge import Knowledge
 from lgf.data.problem import Problem
 from lgf.equation.skeleton import Skeleton
 from lgf.expression.frame import HIGHEST_ORDER, Frame, Variable
@@ -42,8 +43,12 @@ def a_naive_forecast_is_as_likely(
 
 def _targets(problem: Problem, completions: Sequence[Completion]) -> dict[Frame, Target]:
     """The record for the frames of the naive equations: of the state that was measured, or of its derivative."""
-    bare = replace(problem, knowledge=replace(problem.knowledge, hidden=None, order=None, known=None))
     measured = dict.fromkeys(v.name for o in problem.observations for v in o.columns)
+    observations = tuple(
+        replace(o, initial={v: value for v, value in o.initial.items() if v.name in measured})
+        for o in problem.observations
+    )
+    bare = Problem(observations, Knowledge(inputs=problem.knowledge.inputs))
     highest = {n: max(v.derivative for o in problem.observations for v in o.columns if v.name == n) for n in measured}
     targets = {}
     for more in (1, 2):
