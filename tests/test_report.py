@@ -156,10 +156,10 @@ def test_every_verdict_and_note_becomes_a_sentence():
         assert sentence.endswith(".")
         assert "{" not in sentence
     values = {
-        "share": 0.5, "time": 2.0, "error": 0.1, "pieces": 3, "mean": 1.0, "deviation": 0.2, "measured": "x",
+        "share": 0.5, "time": 2.0, "error": 0.1, "pieces": 3, "mean": 1.0, "deviation": 0.2,
         "chosen_error": 0.1, "ratio": 9.0, "number": 2, "unknowns": 5,
     }  # fmt: skip
-    assert all(note_sentence(Note(kind, "y", values)).endswith(".") for kind in NoteKind)
+    assert all(note_sentence(Note(kind, "y", values, "x")).endswith(".") for kind in NoteKind)
 
 
 def test_the_other_forms_of_a_hidden_state_are_shown(decay):

@@ -26,6 +26,7 @@ _LEAST_DAMPING, _FREE = 1e-6, 0.1  # of a step; below the second it is about a w
 _STEP = 1e-5  # of difference quotients, relative
 _LEAST_SCALE, _LARGEST_SCALE = 1e-3, 1e3  # of the noise, in units of the estimated
 _RTOL = 1e-5
+_LEAST_LOSS = 1e-16  # of a column: solutions of one system differ by as much
 _SCALES = 1.0, 0.2  # of the noise, with which a climb begins
 
 
@@ -54,7 +55,7 @@ def undisturbed_length(target: Target, losses: np.ndarray) -> float:
     """
     measured = list(target.measured)
     counts = target.column_counts[measured]
-    least = target.floor * target.column_powers[measured]
+    least = max(target.floor, _LEAST_LOSS) * target.column_powers[measured]
     squares = np.maximum(losses[measured], least) * target.power
     return float(np.sum(counts * (np.log(np.maximum(squares / counts, 1e-300)) + 1.0))) - target.weight_length
 

@@ -132,7 +132,7 @@ def _given(equation: str, v: Values) -> str:
 
 def note_sentence(note: Note) -> str:
     """The note in words."""
-    return _NOTES[note.kind](note.subject, note.values)
+    return _NOTES[note.kind](note.subject, {**note.values, "measured": note.measured})
 
 
 def _systems(n: int, one: str, several: str) -> str:

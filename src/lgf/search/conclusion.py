@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from lgf.data.problem import Problem
 from lgf.expression.frame import Frame
-from lgf.fit.segments import segmented
 from lgf.fit.target import Target
 from lgf.fit.target_assembly import make_target
 from lgf.language.language import Language
@@ -150,7 +149,9 @@ def _growing(
 ) -> _Growing | None:  # fmt: skip
     """The candidates under noise that grows with the signal; None if the leader's residuals do not show it."""
     target, frame = evaluator.targets[leader.skeleton.frame], leader.skeleton.frame
-    curves = solved_columns(leader, segmented(target, leader.fit.segments))
+    if leader.fit.segments > 1 or leader.loss <= settings.fit.accuracy**2 + target.rounding_loss:
+        return None  # what is left is the error of solutions, or of the starts of segments
+    curves = solved_columns(leader, target)
     grows = None if curves is None else growth_about(problem, frame, curves.T, smoothed=False)
     if grows is None:
         return None

@@ -38,11 +38,12 @@ class NoteKind(StrEnum):
 
 
 class Note(NamedTuple):
-    """One thing to say: its kind, what it is about, and the values."""
+    """One thing to say: its kind, what it is about, the numbers, and the states that were measured, if they are named."""
 
     kind: NoteKind
     subject: str = ""
-    values: Mapping[str, float | int | str] = {}
+    values: Mapping[str, int | float] = {}
+    measured: str = ""
 
 
 def notes_on(

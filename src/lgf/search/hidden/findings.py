@@ -35,7 +35,7 @@ def hidden_findings(
     assert known.hidden is not None
     name = known.frame.names[known.hidden]
     measured = _listed([n for n in known.frame.names if n != name])
-    notes = [Note(NoteKind.HIDDEN, name, {"measured": measured})]
+    notes = [Note(NoteKind.HIDDEN, name, measured=measured)]
     ratio = float(np.sqrt(best.loss / target.noise_loss))
     if ratio > _UNEXPLAINED:
         common = target.n_experiments > 1 and not best.fit.sharing.varying
@@ -45,9 +45,9 @@ def hidden_findings(
     if scale_is_free(known, given):
         notes.append(Note(NoteKind.FREE_SCALE, name))
     if _is_linear(best):
-        notes.append(Note(NoteKind.LINEAR, name, {"measured": measured}))
+        notes.append(Note(NoteKind.LINEAR, name, measured=measured))
     elif equivalents:
-        notes.append(Note(NoteKind.EQUIVALENTS, name, {"number": len(equivalents), "measured": measured}))
+        notes.append(Note(NoteKind.EQUIVALENTS, name, {"number": len(equivalents)}, measured))
     rivals = len({c.skeleton.structure for c in near} - {c.skeleton.structure for c in (best, *equivalents)})
     if rivals:
         notes.append(Note(NoteKind.RIVALS, name, {"number": rivals}))
