@@ -38,7 +38,7 @@ class NoteKind(StrEnum):
 
 
 class Note(NamedTuple):
-    """One thing to say: its kind, what it is about, the numbers, and the states that were measured, if they are named."""
+    """One thing to say: its kind, what it is about, the numbers, and the measured states, if they are named."""
 
     kind: NoteKind
     subject: str = ""
