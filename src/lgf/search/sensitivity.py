@@ -97,9 +97,9 @@ class Linearisation:
             last = first + len(self.measured) * (part.end - part.begin)
             add_products(
                 programs, owner, values, self.t[along], np.ascontiguousarray(self.columns[:, along]),
-                np.ascontiguousarray(self.inputs[:, along]), LARGEST_VALUE, part.transition, part.sensitivity, part.steps, 0,
-                self.rates[0], self.measured, part.scale, np.ascontiguousarray(vectors[:, first:last].T), sound,
-                squares, products,
+                np.ascontiguousarray(self.inputs[:, along]), LARGEST_VALUE, part.transition, part.sensitivity,
+                part.steps, 0, self.rates[0], self.measured, part.scale, np.ascontiguousarray(vectors[:, first:last].T),
+                sound, squares, products,
             )  # fmt: skip
             first = last
         squares[~sound] = 0.0
