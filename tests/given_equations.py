@@ -14,9 +14,9 @@ class Silent:
         pass
 
 
-def fitted(equations, t, values, **data):
+def fitted(equations, t, values, knowledge=None, **data):
     """The estimator fitted with these equations only."""
     settings = DiscoverySettings(enumeration=EnumerationSettings(iterations=0), proposers=(ProposerShare("none", 1.0),))
     return LatentGrammarFlow(
-        settings=settings, initial_equations=equations, proposers={"none": lambda *_: Silent()}
+        knowledge, settings=settings, initial_equations=equations, proposers={"none": lambda *_: Silent()}
     ).fit(t, values, **data)

@@ -16,6 +16,7 @@ from lgf.search.proposers.missing_terms import Comparison, MissingTermProposer, 
 from lgf.search.sensitivity import in_blocks, linearise, run
 from lgf.search.term_columns import TermColumns
 from lgf.smoothing.complete import complete
+from lgf.solver.kernels.machine import LARGEST_VALUE
 from lgf.solver.solve import solve
 
 T = np.linspace(0, 20, 201)
@@ -64,7 +65,7 @@ def _each_term(terms, line):
     """The columns [c, N] of all terms and divisors along the trajectory, one program after the other."""
     compiled = [*terms.terms, *(term for _, term in terms.divisors)]
     rows = [run(c.program, v, line.t, line.columns, line.inputs)[0] for c in compiled for v in c.values]
-    return np.array([row if np.all(np.abs(row) < 1e12) else 0.0 * line.t for row in rows])
+    return np.array([row if np.all(np.abs(row) < LARGEST_VALUE) else 0.0 * line.t for row in rows])
 
 
 def test_all_terms_at_once_are_each_term_on_its_own(duffing):
@@ -77,7 +78,8 @@ def test_all_terms_at_once_are_each_term_on_its_own(duffing):
     vectors = np.concatenate([line.own, line.residual[None]])
     squares, products = line.products(terms.programs, terms.owner, terms.values, vectors)
     np.testing.assert_allclose(squares, (answers**2).sum(axis=1), rtol=1e-9)
-    np.testing.assert_allclose(products, answers @ vectors.T, rtol=1e-6, atol=1e-9 * np.sqrt(squares.max()))
+    sizes = np.where(squares > 0, np.sqrt(squares), 1.0)[:, None]
+    np.testing.assert_allclose(products / sizes, answers @ vectors.T / sizes, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("taken", [None, 0, 1])

@@ -8,7 +8,7 @@ from lgf.fit.target import Target
 from lgf.solver.constant_roles import linear_columns
 from lgf.solver.program import CompiledSkeleton
 
-_USUAL = 1e4  # columns of the record between this and its inverse need no sizes of their own
+_USUAL = 1e2  # columns of the record between this and its inverse need no sizes of their own
 
 
 def constant_sizes(skeleton: Skeleton, compiled: CompiledSkeleton, target: Target) -> np.ndarray:

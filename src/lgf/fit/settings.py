@@ -189,7 +189,8 @@ def _limits(
         for index, cofactor in equation.divisors:
             g = target.values(cofactor)
             if len(g):
-                limits[index] = -_NO_POLE / max(g.max(), 1e-8), _NO_POLE / max(-g.min(), 1e-8)
+                least = 1e-8 * (float(np.abs(g).max()) or 1.0)
+                limits[index] = -_NO_POLE / max(g.max(), least), _NO_POLE / max(-g.min(), least)
     if bounds is not None:
         clipped = np.clip(bounds, -largest[:, None], largest[:, None])
         both = np.maximum(limits[:, 0], clipped[:, 0]), np.minimum(limits[:, 1], clipped[:, 1])

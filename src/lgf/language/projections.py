@@ -18,10 +18,10 @@ import numpy as np
 from lgf.language.header_features import header_features, n_header_features
 from lgf.language.term_table import FIRST_PEAK, FREQUENCY, N_UNITS, ONE_UNIT, PEAKS, RATE, TermTable
 from lgf.smoothing.grid_integrals import GRID, TAU, grid_integrals
+from lgf.solver.kernels.machine import LARGEST_VALUE
 from lgf.solver.kernels.projections import beside, best_pairs, subtract_projection, term_rows
 
 _MODES = 64  # of the grid, that are compared; faster ones are mostly noise
-_LARGEST = 1e100
 _LEAST = 1e-5  # of what is left, before its logarithm is taken
 _CYCLES = np.geomspace(0.4, 24.0, 72)  # at which the spectrum is searched
 _STEP = float(_CYCLES[1] / _CYCLES[0])
@@ -133,7 +133,7 @@ def project(record: GridRecord, table: TermTable, memory: ProjectionMemory | Non
     rows = memory.array("rows", (len(by_order.owner) + 1, len(t)))
     term_rows(
         by_order.programs, by_order.owner, by_order.relative, by_order.unit, units, by_order.cofactors, t, columns,
-        forcing, _LARGEST, rows[:-1],
+        forcing, LARGEST_VALUE, rows[:-1],
     )  # fmt: skip
     rows[-1] = forcing[0] / max(np.sqrt(_mean_square(forcing)), 1e-30) if record.forced else 0.0
     times = order - record.observed

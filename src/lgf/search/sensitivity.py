@@ -16,7 +16,7 @@ import numpy as np
 from lgf.fit.settings import steps_needed
 from lgf.fit.target import Target
 from lgf.search.candidate import Candidate
-from lgf.solver.kernels.machine import BLOCK, WIDE, Program, Programs, evaluate_wide
+from lgf.solver.kernels.machine import BLOCK, LARGEST_VALUE, WIDE, Program, Programs, evaluate_wide
 from lgf.solver.kernels.response import add_products, respond
 from lgf.solver.program import CompiledEquation, compile_skeleton
 from lgf.solver.solve import solve
@@ -84,11 +84,11 @@ class Linearisation:
         return out
 
     def products(
-        self, programs: Programs, owner: np.ndarray, values: np.ndarray, vectors: np.ndarray, largest: float = 1e12
+        self, programs: Programs, owner: np.ndarray, values: np.ndarray, vectors: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(squares [c], inner products [c, k] with the vectors [k, row]) of responses to terms in the only equation.
 
-        Term c is program owner[c] with the constants values[c]; one that is not below `largest` everywhere has zeros.
+        Term c is program owner[c] with the constants values[c]; one that is not below LARGEST_VALUE has zeros.
         """
         squares, products = np.zeros(len(owner)), np.zeros((len(owner), len(vectors)))
         sound, first = np.ones(len(owner), bool), 0
@@ -97,9 +97,9 @@ class Linearisation:
             last = first + len(self.measured) * (part.end - part.begin)
             add_products(
                 programs, owner, values, self.t[along], np.ascontiguousarray(self.columns[:, along]),
-                np.ascontiguousarray(self.inputs[:, along]), largest, part.transition, part.sensitivity, part.steps, 0,
-                self.rates[0], self.measured, part.scale, np.ascontiguousarray(vectors[:, first:last].T), sound,
-                squares, products,
+                np.ascontiguousarray(self.inputs[:, along]), LARGEST_VALUE, part.transition, part.sensitivity,
+                part.steps, 0, self.rates[0], self.measured, part.scale, np.ascontiguousarray(vectors[:, first:last].T),
+                sound, squares, products,
             )  # fmt: skip
             first = last
         squares[~sound] = 0.0
@@ -235,7 +235,7 @@ def _slope(
     out: np.ndarray, d: int,
 ) -> np.ndarray:  # fmt: skip
     """The derivative of the residual with respect to the d-th state variable, along the trajectory."""
-    step = _STEP * max(float(np.abs(columns[d]).max()), 1e-9)
+    step = _STEP * (float(np.abs(columns[d]).max()) or 1.0)
     moved = columns.copy()
     moved[d] += step
     other = run(equation.basis, values, t, moved, inputs)

@@ -19,6 +19,7 @@ from lgf.search.systems.integral_form import Needed
 from lgf.search.systems.term_grid import InnerValues
 from lgf.solver.kernels.beam import BeamOptions, Choices, shortest_sets
 from lgf.solver.kernels.integral_form import Grid, Rows, integrate_values, whiten
+from lgf.solver.kernels.machine import LARGEST_VALUE
 
 _DIVISORS = 12  # of each row, the cheapest
 _NUMERATORS = 14  # the cheapest terms of each row
@@ -49,6 +50,7 @@ class DividedTerms:
                     self._choices.append((divisor, values))
                     inverses.append(np.broadcast_to(1.0 / below, shape))
         self._integrals = _integrals(above * np.array(inverses).reshape(-1, 1, *shape), grid, needed)
+        self._largest = np.abs(self._integrals).max(axis=(1, 2), initial=0.0).reshape(-1, len(self._numerators))
         self._keys = np.random.default_rng(0).integers(1, 2**63, len(self._numerators), dtype=np.uint64)
 
     def _cheapest(self, row: int) -> list[Expression]:
@@ -64,7 +66,7 @@ class DividedTerms:
         whiten(self._integrals, filtered, out)
         out = out.reshape(len(self._choices), len(self._numerators), len(filtered.sample))
         sizes = np.sqrt(np.einsum("ijk,ijk->ij", out, out))
-        sizes = np.where(sizes > 1e-9 * sizes.max(axis=1, initial=1e-300, keepdims=True), sizes, np.inf)
+        sizes = np.where(sizes > 1e-9 * self._largest, sizes, np.inf)
         out /= sizes[:, :, None]
         return out, sizes
 
@@ -124,7 +126,7 @@ def _integrals(values: np.ndarray, grid: Grid, needed: Needed) -> np.ndarray:
     """The integrals [column, depth, sample] of values [..., node] at the needed places; 0 of values too large."""
     values = values.reshape(-1, values.shape[-1])
     # NaN fails the comparison.
-    values[~((values.max(axis=1, initial=0.0) < 1e12) & (values.min(axis=1, initial=0.0) > -1e12))] = 0.0
+    values[~(np.abs(values).max(axis=1, initial=0.0) < LARGEST_VALUE)] = 0.0
     out = np.zeros((len(values), grid.n_depths, len(grid.node)))
     integrate_values(values, grid, out)
     return needed.of(out)

@@ -10,7 +10,7 @@ import numpy as np
 from lgf.expression.frame import Variable
 from lgf.fit.target import Target
 from lgf.solver.kernels.integral_form import NODES, Grid, Rows, integrate_terms, whiten
-from lgf.solver.kernels.machine import Programs
+from lgf.solver.kernels.machine import LARGEST_VALUE, Programs
 
 _USUAL_SAMPLES = 150  # of the records for which the kappas were chosen
 
@@ -146,8 +146,8 @@ def _nuisance(target: Target, rows: MeasuredRows, filtered: Rows, experiment: np
         return np.zeros((0, len(rows.sample)))
     out = np.empty((len(effects), len(rows.sample)))
     whiten(np.array(effects), filtered, out)
-    sizes = np.linalg.norm(out, axis=1)
-    out = out[sizes > 1e-9 * max(float(sizes.max()), 1e-300)]
+    # The effects have different units, so each is compared with itself.
+    out = out[np.linalg.norm(out, axis=1) > 1e-9 * np.abs(effects).max(axis=(1, 2))]
     _, s, basis = np.linalg.svd(out / np.linalg.norm(out, axis=1)[:, None], full_matrices=False)
     return np.ascontiguousarray(basis[s > 1e-9 * s[0]])
 
@@ -176,15 +176,15 @@ def needed_places(rows: Sequence[MeasuredRows]) -> Needed:
 
 
 def integrals_of(
-    programs: Programs, owner: np.ndarray, values: np.ndarray, grid: Grid, needed: Needed, largest: float = 1e12
+    programs: Programs, owner: np.ndarray, values: np.ndarray, grid: Grid, needed: Needed
 ) -> tuple[np.ndarray, np.ndarray]:
     """(integrals of the terms along the trajectory at the needed places, largest absolute value [column] anywhere).
 
-    A term that is not below `largest` has the integral zero and an infinite value.
+    A term that is not below LARGEST_VALUE has the integral zero and an infinite value.
     """
     found = np.empty((len(owner), len(needed.depth), len(needed.sample)))
     sizes = np.empty(len(owner))
-    integrate_terms(programs, owner, values, grid, largest, needed.depth, needed.sample, found, sizes)
+    integrate_terms(programs, owner, values, grid, LARGEST_VALUE, needed.depth, needed.sample, found, sizes)
     return found, sizes
 
 

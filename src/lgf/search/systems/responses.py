@@ -11,7 +11,7 @@ from lgf.search.sensitivity import Linearisation
 from lgf.search.systems.component import Components
 from lgf.search.systems.conservation import Direction
 from lgf.search.systems.term_grid import TermGrid
-from lgf.solver.kernels.machine import BLOCK, evaluate_each
+from lgf.solver.kernels.machine import BLOCK, LARGEST_VALUE, evaluate_each
 
 _TOGETHER = 16 * BLOCK  # columns whose responses are computed at a time
 
@@ -32,7 +32,7 @@ def _responses(
     """Responses [column, measured value] to these columns of the grid in a row, times a factor along the trajectory."""
     along = np.zeros((-(-len(columns) // BLOCK), len(line.t), BLOCK))
     owner, values = terms.owner[columns], terms.values[columns]
-    evaluate_each(terms.programs, owner, values, line.t, line.columns, line.inputs, 1e12, along)
+    evaluate_each(terms.programs, owner, values, line.t, line.columns, line.inputs, LARGEST_VALUE, along)
     if factor is not None:
         along *= factor[None, :, None]
     return line.responses(along, row).swapaxes(1, 2).reshape(-1, len(line.residual))[: len(columns)]

@@ -13,7 +13,7 @@ from lgf.fit.initial_guesses import choices
 from lgf.fit.target import Target
 from lgf.language.system_language import SystemLanguage
 from lgf.solver.constant_roles import Role, role_of
-from lgf.solver.kernels.machine import Programs
+from lgf.solver.kernels.machine import LARGEST_VALUE, Programs
 from lgf.solver.program import compile_expression, concatenate
 
 # Values of a constant relative to one over the size of what it multiplies.
@@ -127,7 +127,7 @@ class InnerValues:
         if constants not in sizes:
             sizes[constants] = _size(evaluate_known(role.cofactor, self._target.known_values, constants))
         size = sizes[constants]
-        return [r / size for r in relative] if 1e-12 < size < 1e12 else ()
+        return [r / size for r in relative] if 1.0 / LARGEST_VALUE < size < LARGEST_VALUE else ()
 
     def _without_pole(self, base: Expression, points: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
         """The points at which the base of a denominator neither changes its sign nor nearly vanishes on the data."""

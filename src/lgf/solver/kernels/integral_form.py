@@ -12,7 +12,7 @@ import numpy as np
 from lgf.compilation import njit
 from lgf.solver.kernels import ALLOCATES, FASTEST, INNER, KERNEL
 from lgf.solver.kernels.linear import damped_solve, least_squares, normal_equations
-from lgf.solver.kernels.machine import WIDE, evaluate_one
+from lgf.solver.kernels.machine import LARGEST_VALUE, WIDE, evaluate_one
 
 NODES = 4  # subdivisions of the time between two samples
 
@@ -195,8 +195,8 @@ def _room(programs, sums, grid, n_rows):
 
 @njit(**INNER)
 def _column(programs, owner, x, grid, rows, room, out):
-    """Write the whitened rows of one term to out; False if it is not below 1e12 everywhere."""
-    sound = evaluate_one(programs, owner, x, grid.t, grid.columns, grid.inputs, 1e12, room.R, room.values)
+    """Write the whitened rows of one term to out; False if it is too large somewhere."""
+    sound = evaluate_one(programs, owner, x, grid.t, grid.columns, grid.inputs, LARGEST_VALUE, room.R, room.values)
     if sound:
         _integrals(room.values, grid, room.integrals)
         _whitened(room.integrals, rows, out)

@@ -22,6 +22,7 @@ SIN, COS, EXP, LOG, SQRT, ABS, TANH = (FUNCTIONS[n].code for n in ("sin", "cos",
 POW, INPUT = 10, 14
 
 WIDE = 64
+LARGEST_VALUE = 1e100  # of a term on the data; the squares of larger ones leave the range of numbers
 BLOCK = 16  # columns for which a linear response is computed at a time
 
 
