@@ -31,17 +31,17 @@ def target_of(t, values, order=1, columns=("u",), **knowledge):
 def filtered(target, text, constants, start, sigma, noise, proportional=False, lead=0.0, neighbours=1):
     """(innovations [N, column], variances) of the first group; every group has the same parameters."""
     fitting = make_fitting(Skeleton.read(text, target.frame), target, FitSettings())
-    n, columns, N = target.frame.dimension, len(target.frame.columns), len(target.t)
+    columns, N = len(target.frame.columns), len(target.t)
     groups, states = neighbours, len(target.frame.states)
     v, s = np.zeros((groups, N, columns)), np.zeros((groups, N, columns))
     scale = np.zeros((groups, columns))
     scale[:, list(target.measured)] = noise / target.noise[list(target.measured)] / math.sqrt(target.power)
-    status, _ = filter_record(
+    status = filter_record(
         fitting.compiled.flow, target.record, 0, N, np.tile(np.array(constants, float), (groups, 1)),
         np.tile(np.array(start, float), (groups, 1)), np.full((groups, states), float(sigma)),
         np.full(states, proportional),
         np.array([target.frame.positions[Variable(name)] for name in target.frame.names]), scale, target.sizes, lead,
-        1e-8, 4000, v, s, np.zeros((groups, n)), np.zeros((groups, n, n)),
+        1e-8, 4000, v, s,
     )  # fmt: skip
     assert status == OK
     np.testing.assert_array_equal(v[0], v[-1])

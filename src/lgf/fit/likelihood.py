@@ -130,7 +130,7 @@ class _Filter:
     def _experiment(self, e: int, Z: np.ndarray) -> _Run | None:
         """The same of one experiment, at each row of Z."""
         fitting, target, record = self.fitting, self.target, self.target.record
-        groups, n, columns = len(Z), target.frame.dimension, len(target.frame.columns)
+        groups, columns = len(Z), len(target.frame.columns)
         N, noise = int(record.first[e + 1] - record.first[e]), len(self.columns)
         start, free = np.tile(record.initial[e], (groups, 1)), record.unknown[e] >= 0
         start[:, free] = Z[:, fitting.unknowns.n_free + record.unknown[e][free]]
@@ -138,10 +138,9 @@ class _Filter:
         scale[:, self.columns] = np.exp(Z[:, self.P : self.P + noise]) / math.sqrt(target.power)
         sigma = np.exp(Z[:, self.P + noise :])
         v, s = np.zeros((groups, N, columns)), np.zeros((groups, N, columns))
-        status, _ = filter_record(
+        status = filter_record(
             fitting.compiled.flow, record, e, N, np.ascontiguousarray(Z[:, fitting.unknowns.source[e]]), start, sigma,
             self.proportional, self.states, scale, target.sizes, target.spacing, _RTOL, self.max_steps, v, s,
-            np.zeros((groups, n)), np.zeros((groups, n, n)),
         )  # fmt: skip
         sound = status == OK and np.all(np.isfinite(v)) and np.all(np.isfinite(s)) and not np.any(s < 0.0)
         return (v, s) if sound else None

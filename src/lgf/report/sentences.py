@@ -31,8 +31,8 @@ _VERDICTS: Mapping[Reason, str] = {
         "Inconclusive: there are too few samples to see whether the equation predicts what its fit did not see."
     ),
     Reason.NAIVE: (
-        "No law found: a naive forecast, such as the last value or a line, describes the record as well. The equation "
-        "is the best of those that were tried; do not quote it as a law."
+        "No law found: a naive forecast, such as the last value or a line, describes the record about as well. The "
+        "equation is the best of those that were tried; do not quote it as a law."
     ),
     Reason.UNEXPLAINED: (
         "Inconclusive: the equation leaves {left} of the record's variation unexplained, so predictions within such "

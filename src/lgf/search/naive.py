@@ -36,13 +36,17 @@ def a_naive_forecast_is_as_likely(
     best = sorted(candidates, key=lambda c: c.objective)[:_COMPARED]
     with one_blas_thread():
         length = min(evaluator.disturbed(c) if leaves_pattern(c) else c.objective for c in best)
-        targets = _targets(problem, completions)
-        judge = Evaluator(targets, fit=evaluator.fit, objective=evaluator.objective)
-        return any(judge.disturbed(judge(p)) < length + 2 * math.log(_AS_LIKELY) for p in _proposals(targets))
+        naive = _naive(problem, completions)
+        judge = Evaluator(dict(naive.values()), fit=evaluator.fit, objective=evaluator.objective)
+        proposals = [Proposal(skeleton, 0.0) for skeleton in naive]
+        return any(judge.disturbed(judge(p)) < length + 2 * math.log(_AS_LIKELY) for p in proposals)
 
 
-def _targets(problem: Problem, completions: Sequence[Completion]) -> dict[Frame, Target]:
-    """The record for the frames of the naive equations: of the state that was measured, or of its derivative."""
+def _naive(problem: Problem, completions: Sequence[Completion]) -> dict[Skeleton, tuple[Frame, Target]]:
+    """The naive equations with the record for their frames: x' = 0, x' = C and x'' = 0, for all states alike.
+
+    x is what was measured, also where that is a derivative; equations above the highest order are left out.
+    """
     measured = dict.fromkeys(v.name for o in problem.observations for v in o.columns)
     observations = tuple(
         replace(o, initial={v: value for v, value in o.initial.items() if v.name in measured})
@@ -50,19 +54,16 @@ def _targets(problem: Problem, completions: Sequence[Completion]) -> dict[Frame,
     )
     bare = Problem(observations, Knowledge(inputs=problem.knowledge.inputs))
     highest = {n: max(v.derivative for o in problem.observations for v in o.columns if v.name == n) for n in measured}
-    targets = {}
-    for more in (1, 2):
-        frame = Frame(tuple((n, min(highest[n] + more, HIGHEST_ORDER)) for n in measured), problem.inputs)
-        targets[frame] = make_target(bare, frame, [_with_columns(c, frame) for c in completions])
-    return targets
-
-
-def _proposals(targets: dict[Frame, Target]) -> list[Proposal]:
-    """The naive equations: x' = 0 and x' = C of the first frame, x'' = 0 of the second, for all states alike."""
-    first, second = targets
-    sides = ((first, "0"), (first, "C"), (second, "0"))
-    texts = ("; ".join(f"{variable} = {side}" for variable in frame.highest) for frame, side in sides)
-    return [Proposal(Skeleton.read(text, frame), 0.0) for text, (frame, _) in zip(texts, sides, strict=True)]
+    naive = {}
+    for more, sides in ((1, ("0", "C")), (2, ("0",))):
+        if max(highest.values()) + more > HIGHEST_ORDER:
+            break
+        frame = Frame(tuple((n, highest[n] + more) for n in measured), problem.inputs)
+        target = make_target(bare, frame, [_with_columns(c, frame) for c in completions])
+        for side in sides:
+            text = "; ".join(f"{variable} = {side}" for variable in frame.highest)
+            naive[Skeleton.read(text, frame)] = frame, target
+    return naive
 
 
 def _with_columns(completion: Completion, frame: Frame) -> Completion:

@@ -235,16 +235,14 @@ def _options(record, e, rtol, max_steps):
 
 @njit(**KERNEL)
 def filter_record(flow, record, e, N, constants, start, sigma, proportional, states, scale, sizes, lead, rtol,
-                  max_steps, innovations, variances, last, spread):  # fmt: skip
-    """Filter the first N samples of experiment e; returns (status, steps).
+                  max_steps, innovations, variances):  # fmt: skip
+    """Filter the first N samples of experiment e; returns the status.
 
     For each group of constants [group, p], initial states start [group, n], deviations of the disturbances
     sigma [group, state] and scales of the noise [group, column] it writes the innovations [group, N, column] and their
     variances; a variance is 0 where nothing was measured. proportional [state] says which disturbances grow with their
-    state, whose positions in the state vector are `states`. sizes [n] are typical states. last [group, n] and
-    spread [group, n, n] are the mean and the covariance after the last sample. The steps of all groups are those of
-    the first. The start is as uncertain as `spread` says when called, and as disturbances make it in the time `lead`
-    before the first sample.
+    state, whose positions in the state vector are `states`. sizes [n] are typical states. The steps of all groups are
+    those of the first. The start is as uncertain as disturbances make it in the time `lead` before the first sample.
     """
     n, groups, columns = flow.n, constants.shape[0], record.data.shape[1]
     work = _workspace(flow, columns)
@@ -256,6 +254,7 @@ def filter_record(flow, record, e, N, constants, start, sigma, proportional, sta
             C[j, k] = constants[g, j]
     _set_constants(flow, C, work.R)
     y, steps_of, both = np.zeros((n, LANES)), np.zeros((groups, n)), np.zeros(2)
+    last, spread = start.copy(), np.zeros((groups, n, n))  # mean and covariance
     A0, A1 = np.zeros((groups, n, n)), np.zeros((groups, n, n))
     Phi, A, Q = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     E, M, T, U = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
@@ -269,9 +268,6 @@ def filter_record(flow, record, e, N, constants, start, sigma, proportional, sta
     for c in range(n, columns):
         for i in range(N):
             derivatives |= record.weight[begin + i, c] > 0.0
-    for g in range(groups):
-        for d in range(n):
-            last[g, d] = start[g, d]
     if disturbed:
         _neighbours(last, sizes, n, groups, y, steps_of)
         _slopes_at(flow, record.t[begin], y, table, options.root, options.root_slope, record.t[begin], work)
@@ -279,13 +275,12 @@ def filter_record(flow, record, e, N, constants, start, sigma, proportional, sta
             _jacobian(n, g, steps_of, work.K, A)
             _intensity(flow, sigma[g], proportional, states, last[g], spread[g], D)
             if not _accumulated(A, D, lead, n, Q, E, M, T, U):
-                return np.int64(1), np.int64(0)
+                return np.int64(1)
             for d in range(n):
                 for j in range(n):
                     spread[g, d, j] += Q[d, j]
     smooth = not jump_width(table) > 0.0  # a step must not cross a jump of an input
     K = np.zeros((2, n, LANES))
-    steps = 0
     for i in range(N):
         if i > 0:
             both[0], both[1] = record.t[begin + i - 1], record.t[begin + i]
@@ -299,20 +294,19 @@ def filter_record(flow, record, e, N, constants, start, sigma, proportional, sta
             parts = parts if parts <= _MOST_SUBSTEPS else np.int64(0)
             if parts > 0:
                 _runge_kutta(flow, both[0], both[1], parts, y, table, options, record.t[begin], work, K)
-                steps += parts
             else:
-                steps += solve_lanes(
+                solve_lanes(
                     flow, C, np.int64(groups * (n + 1)), y, both, table, options, np.bool_(True), np.bool_(False), work
                 )
                 if work.reached[0] < 2:
-                    return work.status[0], steps
+                    return work.status[0]
                 for d in range(n):
                     for k in range(LANES):
                         y[d, k] = work.Y[1, d, k]
             for g in range(groups):
                 for d in range(n):
                     if not abs(y[d, g * (n + 1)]) <= record.limit[d]:
-                        return np.int64(1), steps
+                        return np.int64(1)
             for g in range(groups):
                 lane = g * (n + 1)
                 for d in range(n):
@@ -340,12 +334,12 @@ def filter_record(flow, record, e, N, constants, start, sigma, proportional, sta
                     for j in range(n):
                         A[d, j] = 0.5 * (A0[g, d, j] + A1[g, d, j])
                 if not _accumulated(A, D, both[1] - both[0], n, Q, E, M, T, U):
-                    return np.int64(1), steps
+                    return np.int64(1)
                 for d in range(n):
                     for j in range(n):
                         spread[g, d, j] += Q[d, j]
                     if not spread[g, d, d] < _LARGEST:
-                        return np.int64(1), steps
+                        return np.int64(1)
         for g in range(groups):
             for d in range(n):
                 before[g, d] = last[g, d]
@@ -366,11 +360,10 @@ def filter_record(flow, record, e, N, constants, start, sigma, proportional, sta
                     )
                     innovations[g, i, c] = v
                     variances[g, i, c] = s
-    return np.int64(OK), steps
+    return np.int64(OK)
 
 
 FILTER_RECORD = (
     FLOW, RECORD, int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], boolean[::1], int64[::1],
-    float64[:, ::1], float64[::1], float64, float64, int64, float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1],
-    float64[:, :, ::1],
+    float64[:, ::1], float64[::1], float64, float64, int64, float64[:, :, ::1], float64[:, :, ::1],
 )  # fmt: skip
